@@ -1,0 +1,38 @@
+"""Command delay: what a servo sees of the recorded targets, step by step of the simulation.
+
+In: one row of inputs a control period, held until the next row. Out: one row a simulation step. The lab robot
+applies these inputs and the identification models them, so both mean the same by "delay".
+"""
+
+import numpy as np
+
+from haloid.errors import HaloidError
+
+
+def substeps_per_row(control_dt_s: float, timestep_s: float) -> int:
+    """How many simulation steps one control period takes; it must be a whole number."""
+    substeps = round(control_dt_s / timestep_s)
+    if substeps < 1 or abs(substeps * timestep_s - control_dt_s) > 1e-6 * control_dt_s:
+        raise HaloidError(
+            f"a control period of {control_dt_s:g} s is {control_dt_s / timestep_s:g} simulation steps of "
+            f"{timestep_s:g} s; expected a whole number. Choose a timestep that divides the control period, "
+            f"such as {control_dt_s / max(substeps, 1):g} s"
+        )
+    return substeps
+
+
+def delayed_inputs(inputs: np.ndarray, delay_s: float, control_dt_s: float, timestep_s: float) -> np.ndarray:
+    """Inputs `(T, n)` per control row, `delay_s` late, as `(T * substeps, n)` per simulation step.
+
+    The input signal u(t) holds row k over [t_k, t_k+1) and the first row before the start. A step over
+    [t, t + h] applies the mean of u(s - delay) over it: a delay of (m + f)·h, 0 <= f < 1, is
+    (1 - f)·u[j - m] + f·u[j - m - 1], continuous and piecewise linear in the delay.
+    """
+    if delay_s < 0:
+        raise HaloidError(f"a command delay of {delay_s:g} s was found; expected zero or more seconds")
+    held = np.repeat(inputs, substeps_per_row(control_dt_s, timestep_s), axis=0)
+    whole_steps = int(np.floor(delay_s / timestep_s))
+    fraction = delay_s / timestep_s - whole_steps
+    newer = np.arange(len(held)) - whole_steps
+    older = newer - 1
+    return (1.0 - fraction) * held[np.maximum(newer, 0)] + fraction * held[np.maximum(older, 0)]
