@@ -1,0 +1,215 @@
+"""Clamping: hold one link of a robot fixed in the world by re-rooting its kinematic tree at that link.
+
+Comes in: the MjSpec of a floating (or rigidly mounted) robot and the name of a link. Goes out: an MjSpec of the same
+robot as a fixed-base tree that grows from that link. A robot whose foot is held by a vise *is* such a tree, so no
+free joint, weld or solver is left, the state is exactly what the encoders measure, and forward kinematics is HALO's
+full-body reconstruction (section III-A).
+
+Only the chain from the old root A₀ to the clamped link A_k changes. With T the pose of A_{i+1} in A_i at the joint's
+reference and E(q) = Trans(p)·Rot(u, q)·Trans(-p) the joint's motion, X(q) = T·E(q) has the inverse
+X⁻¹(q) = T⁻¹·[T·E(q)⁻¹·T⁻¹], again a joint: axis -R·u and anchor T·p in the frame of A_i, the same coordinate q.
+Every joint keeps its name, coordinate, limits and passive properties; only the order of the joints changes.
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import mujoco
+import numpy as np
+
+from haloid.errors import HaloidError
+
+_OLD = "old tree/"
+_NAMED_KINDS = ("bodies", "joints", "geoms", "sites", "cameras", "lights")
+_STRUCTURE = {"parent", "frame", "id", "signature", "compiler", "classname", "childclass", "info", "plugin"}
+_BODY_LISTS = {"bodies", "joints", "geoms", "sites", "cameras", "lights", "frames"}
+
+
+class ClampError(HaloidError):
+    """The robot cannot be held by the link that was asked for."""
+
+
+def clamp(spec: mujoco.MjSpec, link: str | None, pose: Sequence[float] | np.ndarray | None = None) -> mujoco.MjSpec:
+    """Returns a copy of `spec` with `link` fixed in the world; `spec` itself is left as it is.
+
+    `pose` is the link's position and wxyz quaternion in the world; by default it stands where it does in the zero
+    configuration (all joints 0, root as in the model). `link=None` returns the model as it is: a fixed-base arm.
+    """
+    new = spec.copy()
+    if link is None:
+        return new
+    model = new.compile()
+    chain = _chain_to_root(new, model, link)
+    pose_w = _zero_pose(model, link) if pose is None else _checked_pose(pose)
+
+    keys = [_JointwiseKey(model, key) for key in new.keys]
+    for key in list(new.keys):
+        new.delete(key)
+    old_bodies = {body.name: body for body in new.bodies}
+    for kind in _NAMED_KINDS:  # references (actuators, sensors, ...) go by name, so the new tree inherits them
+        for element in getattr(new, kind):
+            if element.name and element.name != "world":
+                element.name = _OLD + element.name
+    for number, frame in enumerate(new.frames):
+        frame.name = f"{_OLD}frame {number}"
+
+    grower = _Grower(model, old_bodies, chain)
+    clamped = grower.add(new.worldbody, old_bodies[chain[0]], pose_w[:3], pose_w[3:], joints=False)
+    for child_name, parent_name in zip(chain[:-1], chain[1:], strict=True):
+        clamped = grower.add_reversed(clamped, child_name, parent_name)
+    new.delete(old_bodies[chain[-1]])
+
+    new_model = new.compile()
+    for key in keys:
+        key.add_to(new, new_model)
+    return new
+
+
+def _chain_to_root(spec: mujoco.MjSpec, model: mujoco.MjModel, link: str) -> list[str]:
+    """Names from `link` up to the root of its tree; refuses what cannot be reversed."""
+    bodies = [body.name for body in spec.bodies if body.name != "world"]
+    if link not in bodies:
+        near = get_close_matches(link, bodies, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"the links are: {', '.join(bodies)}"
+        raise ClampError(f"the robot has no link '{link}' to clamp; {hint}")
+    if unnamed := sum(1 for body in spec.bodies if not body.name):
+        raise ClampError(f"{unnamed} links of the robot have no name; name every body to clamp one")
+    chain = [link]
+    while (parent := spec.body(chain[-1]).parent).name != "world":
+        chain.append(parent.name)
+    for name in chain:
+        body = model.body(name)
+        is_root = name == chain[-1]
+        for j in range(body.jntadr[0], body.jntadr[0] + body.jntnum[0]):
+            kind = mujoco.mjtJoint(model.jnt_type[j])
+            if is_root and kind == mujoco.mjtJoint.mjJNT_FREE:
+                continue
+            if is_root:
+                raise ClampError(
+                    f"the robot's root '{name}' is joined to the world by the joint '{model.joint(j).name}'; "
+                    "a second clamp would close a loop. Use clamp null for a robot with a fixed base"
+                )
+            if kind not in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
+                raise ClampError(
+                    f"the joint '{model.joint(j).name}' between '{link}' and the root is a "
+                    f"{kind.name[6:].lower()} joint; only hinge and slide joints can be reversed"
+                )
+    return chain
+
+
+def _zero_pose(model: mujoco.MjModel, link: str) -> np.ndarray:
+    data = mujoco.MjData(model)
+    for j in range(model.njnt):
+        if model.jnt_type[j] in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
+            data.qpos[model.jnt_qposadr[j]] = 0.0
+    mujoco.mj_kinematics(model, data)
+    return np.concatenate([data.body(link).xpos, data.body(link).xquat])
+
+
+def _checked_pose(pose: Sequence[float] | np.ndarray) -> np.ndarray:
+    pose_w = np.asarray(pose, float)
+    if pose_w.shape != (7,) or not np.all(np.isfinite(pose_w)) or np.linalg.norm(pose_w[3:]) < 1e-6:
+        raise ClampError(f"clamp_pose is {pose}; expected 7 numbers: x y z in metres and a quaternion w x y z")
+    return np.concatenate([pose_w[:3], pose_w[3:] / np.linalg.norm(pose_w[3:])])
+
+
+class _Grower:
+    """Copies bodies of the old tree into the new one."""
+
+    def __init__(self, model: mujoco.MjModel, old_bodies: dict, chain: list[str]) -> None:
+        self.model = model
+        self.old_bodies = old_bodies
+        self.chain = set(chain)
+
+    def add(self, parent, old, pos, quat, *, joints: bool):
+        """Adds a copy of the body `old` below `parent`, with all of its off-chain subtree."""
+        name = old.name.removeprefix(_OLD)
+        body = parent.add_body(name=name)
+        _copy_fields(old, body, skip=_BODY_LISTS | {"pos", "quat", "alt", "name"})
+        body.pos, body.quat = pos, quat
+        frames = _copy_frames(old, body)
+        kinds = ("geom", "site", "camera", "light") + (("joint",) if joints else ())
+        for kind in kinds:
+            for element in getattr(old, kind + "s"):
+                copy = getattr(body, "add_" + kind)()
+                _copy_fields(element, copy, skip={"name"})
+                copy.name = element.name.removeprefix(_OLD)
+                if element.frame is not None:
+                    copy.set_frame(frames[element.frame.name])
+        for child in old.bodies:
+            child_name = child.name.removeprefix(_OLD)
+            if child_name not in self.chain:
+                resolved = self.model.body(child_name)
+                self.add(body, child, resolved.pos, resolved.quat, joints=True)
+        return body
+
+    def add_reversed(self, new_parent, old_child_name: str, old_parent_name: str):
+        """Adds the old parent below the old child, joined by the child's joints run backwards."""
+        child = self.model.body(old_child_name)
+        rotation = np.empty(9)
+        mujoco.mju_quat2Mat(rotation, child.quat)
+        rotation = rotation.reshape(3, 3)
+        inverse_quat = np.empty(4)
+        mujoco.mju_negQuat(inverse_quat, child.quat)
+        old_parent = self.old_bodies[old_parent_name]
+        body = self.add(new_parent, old_parent, -rotation.T @ child.pos, inverse_quat, joints=False)
+        resolved_ids = range(child.jntadr[0], child.jntadr[0] + child.jntnum[0])
+        old_joints = self.old_bodies[old_child_name].joints
+        for joint_id, old in reversed(list(zip(resolved_ids, old_joints, strict=True))):
+            joint = body.add_joint()
+            _copy_fields(old, joint, skip={"name", "pos", "axis"})
+            joint.name = old.name.removeprefix(_OLD)
+            joint.pos = child.pos + rotation @ self.model.jnt_pos[joint_id]
+            joint.axis = -rotation @ self.model.jnt_axis[joint_id]
+        return body
+
+
+def _copy_frames(old, body) -> dict:
+    frames = {}
+    for frame in old.frames:
+        copy = body.add_frame(pos=frame.pos, quat=frame.quat)
+        _copy_fields(frame.alt, copy.alt, skip=set())
+        frames[frame.name] = copy
+    for frame in old.frames:
+        if frame.frame is not None:
+            frames[frame.name].set_frame(frames[frame.frame.name])
+    return frames
+
+
+def _copy_fields(source, target, skip: set[str]) -> None:
+    for field in dir(source):
+        if field.startswith(("_", "add_", "first_", "next_")) or field in _STRUCTURE or field in skip:
+            continue
+        value = getattr(source, field)
+        if callable(value):
+            continue
+        if isinstance(value, mujoco._specs.MjsOrientation):
+            _copy_fields(value, getattr(target, field), skip=set())
+        else:
+            setattr(target, field, value)
+
+
+class _JointwiseKey:
+    """A keyframe remembered by joint, since the order of the coordinates changes and the free joint goes."""
+
+    def __init__(self, model: mujoco.MjModel, key) -> None:
+        self.name, self.time = key.name, key.time
+        qpos, qvel = np.array(key.qpos), np.array(key.qvel)
+        self.ctrl, self.act = np.array(key.ctrl), np.array(key.act)
+        self.qpos: dict[str, float] = {}
+        self.qvel: dict[str, float] = {}
+        for j in range(model.njnt):
+            if model.jnt_type[j] in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
+                name = model.joint(j).name
+                if qpos.size == model.nq:
+                    self.qpos[name] = qpos[model.jnt_qposadr[j]]
+                if qvel.size == model.nv:
+                    self.qvel[name] = qvel[model.jnt_dofadr[j]]
+
+    def add_to(self, spec: mujoco.MjSpec, model: mujoco.MjModel) -> None:
+        qpos, qvel = model.qpos0.copy(), np.zeros(model.nv)
+        for name, value in self.qpos.items():
+            qpos[model.joint(name).qposadr[0]] = value
+        for name, value in self.qvel.items():
+            qvel[model.joint(name).dofadr[0]] = value
+        spec.add_key(name=self.name, time=self.time, qpos=qpos, qvel=qvel, ctrl=self.ctrl, act=self.act)
