@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from haloid.errors import HaloidError
-from haloid.robots.load import KNOWN_ROBOTS, actuated_joints, load_spec
+from haloid.robots.load import actuated_joints, load_spec
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class NoGainSetsError(HaloidError):
     def __init__(self, robot: str):
         super().__init__(
             f"No named gain sets for the robot '{robot}'; they exist for {', '.join(sorted(_GAIN_SETS))}. "
-            f"Give kp and kd of every joint yourself, for a recording in its json (\"kp\": {{\"JOINT\": 99.1, ...}})."
+            f'Give kp and kd of every joint yourself, for a recording in its json ("kp": {{"JOINT": 99.1, ...}}).'
         )
 
 
@@ -97,10 +97,10 @@ _GAIN_SETS: dict[str, dict[str, Mapping[str, tuple[float, float]]]] = {
             hip_pitch=_7520_14, hip_roll=_7520_22, hip_yaw=_7520_14, knee=_7520_22, ankle=_5020_PAIR,
             waist_yaw=_7520_14, waist=_5020_PAIR, arm=_5020, wrist=_4010,
         ),
-        # Unitree's unitree_rl_lab, deploy/robots/g1_29dof/config/config.yaml, state FixStand.
+        # Unitree's unitree_rl_lab, assets/robots/unitree.py, UNITREE_G1_29DOF_CFG: what its policies are deployed with.
         "unitree": _g1(
             hip_pitch=(100, 2), hip_roll=(100, 2), hip_yaw=(100, 2), knee=(150, 4), ankle=(40, 2),
-            waist_yaw=(200, 5), waist=(200, 5), arm=(40, 10), wrist=(40, 10),
+            waist_yaw=(200, 5), waist=(40, 5), arm=(40, 1), wrist=(40, 1),
         ),
         # Holds the robot on one clamped foot with any payload: the toppling stiffness m·g·h is up to 400 N·m/rad.
         "stiff": _g1(

@@ -6,6 +6,7 @@ geometry that needs them is dropped with one warning and every inertia is kept a
 
 import difflib
 import logging
+import re
 from pathlib import Path
 
 import mujoco
@@ -17,6 +18,8 @@ KNOWN_ROBOTS: dict[str, Path] = {"g1": Path(__file__).parent / "g1" / "g1.xml"}
 """The robots this package brings along, by name."""
 
 _MODEL_SUFFIXES = (".xml", ".mjcf", ".urdf")
+_SCALAR_JOINTS = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
+_ON_JOINT = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
 
 logger = logging.getLogger(__name__)
 
@@ -34,46 +37,78 @@ class RobotNotFoundError(HaloidError):
 class RobotFileError(HaloidError):
     def __init__(self, path: Path, reason: str):
         super().__init__(
-            f"{path} is not a robot model that MuJoCo can read: {reason} "
-            f"Expected an MJCF (<mujoco>) or URDF (<robot>) file; mend it until `mujoco.MjModel.from_xml_path` reads it."
+            f"{path} is not a robot model that MuJoCo can read: {' '.join(reason.split())}. "
+            f"Expected an MJCF (<mujoco>) or URDF (<robot>) file; mend what MuJoCo names."
         )
 
 
 class UnnamedJointError(HaloidError):
     def __init__(self, body_name: str):
         super().__init__(
-            f"Body '{body_name}' has a joint without a name. haloid addresses joints by name: "
-            f"give it one (<joint name=\"...\">) in the robot's file."
+            f"Body '{body_name}' has a joint without a name, and haloid addresses joints by name. "
+            f'Give it one (<joint name="...">) in the robot\'s file.'
         )
 
 
 def load_spec(robot: str | Path) -> mujoco.MjSpec:
     """The robot as an `MjSpec` that compiles: `robot` is a name of `KNOWN_ROBOTS` or a path to MJCF or URDF.
 
-    A URDF keeps all its links under their names, fixed ones too. URDF has no free joint, so its root link is fixed
-    to the world; once a link is clamped that makes no difference.
+    A URDF keeps all its links under their names, fixed ones too, and a link without <inertial> has no mass. URDF has no
+    free joint, so its root link is fixed to the world; once a link is clamped that makes no difference.
     """
     path = _model_path(robot)
     try:
         spec = mujoco.MjSpec.from_file(str(path))
-    except ValueError as error:
-        raise RobotFileError(path, str(error)) from error
-    spec.compiler.fusestatic = False
-    dropped = drop_missing_assets(spec)
-    if dropped:
-        logger.warning("%s: %s; inertias are as in the file", path.name, dropped)
-    try:
+        if _is_urdf(path):
+            spec.compiler.fusestatic = False
+            spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
+        dropped = drop_missing_assets(spec)
         spec.compile()
     except ValueError as error:
         raise RobotFileError(path, str(error)) from error
+    if dropped:
+        logger.warning("%s: %s; inertias are as the file states them", path.name, dropped)
     return spec
 
 
 def actuated_joints(robot: mujoco.MjSpec | mujoco.MjModel) -> tuple[str, ...]:
     """Names of the joints that an actuator drives, in model (qpos) order; without actuators, all hinges and slides."""
-    joints = _scalar_joints(robot)
-    driven = _driven_joints(robot)
-    return tuple(name for name in joints if name in driven) if driven else tuple(joints)
+    if isinstance(robot, mujoco.MjModel):
+        rows = [row for row in range(robot.nu) if robot.actuator_trntype[row] in _ON_JOINT]
+        driven = {robot.joint(robot.actuator_trnid[row, 0]).name for row in rows}
+    else:
+        driven = {actuator.target for actuator in robot.actuators if actuator.trntype in _ON_JOINT}
+    joints = scalar_joints(robot)
+    return tuple(joint for joint in joints if joint in driven) if driven else joints
+
+
+def scalar_joints(robot: mujoco.MjSpec | mujoco.MjModel) -> tuple[str, ...]:
+    """Names of all hinge and slide joints in model (qpos) order."""
+    if isinstance(robot, mujoco.MjModel):
+        joints = [robot.joint(row) for row in range(robot.njnt)]
+        named = [(j.name, robot.body(j.bodyid[0]).name) for j in joints if j.type[0] in _SCALAR_JOINTS]
+    else:
+        named = [(j.name, j.parent.name) for j in joints_in_qpos_order(robot) if j.type in _SCALAR_JOINTS]
+    for name, body_name in named:
+        if not name:
+            raise UnnamedJointError(body_name)
+    return tuple(name for name, _ in named)
+
+
+def joints_in_qpos_order(spec: mujoco.MjSpec) -> list[mujoco.MjsJoint]:
+    """All joints of a spec as the compiled model orders them: bodies depth first, however they were added."""
+
+    def below(body: mujoco.MjsBody) -> list[mujoco.MjsJoint]:
+        return list(body.joints) + [joint for child in body.bodies for joint in below(child)]
+
+    return below(spec.worldbody)
+
+
+def _is_urdf(path: Path) -> bool:
+    """By the first tag after comments and declarations: <robot> is URDF. (MuJoCo is laxer than ElementTree.)"""
+    text = re.sub(r"<!--.*?-->", "", path.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL)
+    first_tag = re.search(r"<([A-Za-z]\w*)", text)
+    return first_tag is not None and first_tag.group(1) == "robot"
 
 
 def _model_path(robot: str | Path) -> Path:
@@ -82,34 +117,8 @@ def _model_path(robot: str | Path) -> Path:
     path = Path(robot).expanduser()
     if path.is_file():
         return path
-    siblings = path.parent.iterdir() if path.parent.is_dir() and str(robot) != path.name else []
+    siblings = path.parent.iterdir() if path.parent.is_dir() else []
     files = {file.name: str(file) for file in siblings if file.suffix.lower() in _MODEL_SUFFIXES}
-    near = [files[name] for name in difflib.get_close_matches(path.name, files)]
-    near += difflib.get_close_matches(str(robot).lower(), KNOWN_ROBOTS)
+    near = [files[name] for name in difflib.get_close_matches(path.name, files, n=2)]
+    near += difflib.get_close_matches(str(robot).lower(), KNOWN_ROBOTS, n=1)
     raise RobotNotFoundError(robot, near)
-
-
-def _scalar_joints(robot: mujoco.MjSpec | mujoco.MjModel) -> list[str]:
-    """Hinge and slide joints in depth-first order of the bodies, which is the order of qpos."""
-    scalar = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
-    if isinstance(robot, mujoco.MjModel):
-        joints = [robot.joint(i) for i in range(robot.njnt)]
-        named = [(j.name, robot.body(j.bodyid[0]).name) for j in joints if j.type[0] in scalar]
-    else:
-        named = [(j.name, body.name) for body in _depth_first(robot.worldbody) for j in body.joints if j.type in scalar]
-    for name, body_name in named:
-        if not name:
-            raise UnnamedJointError(body_name)
-    return [name for name, _ in named]
-
-
-def _driven_joints(robot: mujoco.MjSpec | mujoco.MjModel) -> set[str]:
-    on_joint = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-    if isinstance(robot, mujoco.MjModel):
-        rows = [i for i in range(robot.nu) if robot.actuator_trntype[i] in on_joint]
-        return {robot.joint(robot.actuator_trnid[i, 0]).name for i in rows}
-    return {actuator.target for actuator in robot.actuators if actuator.trntype in on_joint}
-
-
-def _depth_first(body: mujoco.MjsBody) -> list[mujoco.MjsBody]:
-    return [body] + [descendant for child in body.bodies for descendant in _depth_first(child)]

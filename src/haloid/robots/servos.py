@@ -1,7 +1,7 @@
-"""Robots, the drives: replaces a spec's actuators by one ideal servo or motor a joint, effort limits kept.
+"""Robots, the drives: one ideal servo or torque motor a joint in place of a spec's own actuators.
 
-A servo's torque is clip(kp·(ctrl − q) − kd·dq, ±effort). The limit sits on the actuator, not on the joint: only then does
-MuJoCo's `implicitfast` know that a saturated servo has no velocity derivative.
+A servo's torque is clip(kp·(ctrl − q) − kd·dq, effort range). The limit sits on the actuator, not on the joint: only
+then does MuJoCo's `implicitfast` know that a saturated servo has no velocity derivative.
 """
 
 import difflib
@@ -11,6 +11,9 @@ import mujoco
 import numpy as np
 
 from haloid.errors import HaloidError
+from haloid.robots.load import joints_in_qpos_order, scalar_joints
+
+_QPOS_SIZE = {mujoco.mjtJoint.mjJNT_FREE: 7, mujoco.mjtJoint.mjJNT_BALL: 4}
 
 
 class JointNotInModelError(HaloidError):
@@ -29,37 +32,58 @@ class UnequalGainsError(HaloidError):
 
 
 def set_servos(spec: mujoco.MjSpec, kp: Mapping[str, float], kd: Mapping[str, float]) -> None:
-    """Replace all actuators, in place, by position servos of the joints in `kp` (N·m/rad) and `kd` (N·m·s/rad)."""
+    """Replace all actuators, in place, by position servos of the joints in `kp` (N·m/rad) and `kd` (N·m·s/rad).
+
+    They bear their joints' names and come in model joint order. Keyframes' targets become their joint positions.
+    """
     if set(kp) != set(kd):
         raise UnequalGainsError([j for j in kp if j not in kd], [j for j in kd if j not in kp])
     for joint, actuator in _fresh_actuators(spec, tuple(kp)).items():
         actuator.gainprm[0] = kp[joint]
         actuator.biastype = mujoco.mjtBias.mjBIAS_AFFINE
         actuator.biasprm[1:3] = -kp[joint], -kd[joint]
+    addresses = _qpos_addresses(spec)
+    for key in spec.keys:
+        qpos = np.array(key.qpos)
+        key.ctrl = [qpos[addresses[actuator.name]] for actuator in spec.actuators] if qpos.size else []
 
 
 def set_motors(spec: mujoco.MjSpec, joint_names: Sequence[str]) -> None:
-    """Replace all actuators, in place, by torque motors of `joint_names`: joint torque = ctrl, up to the effort limit."""
+    """Replace all actuators, in place, by torque motors of `joint_names`: torque = ctrl, up to the effort limit."""
     for actuator in _fresh_actuators(spec, joint_names).values():
         actuator.gainprm[0] = 1.0
+    for key in spec.keys:
+        key.ctrl = []
 
 
 def _fresh_actuators(spec: mujoco.MjSpec, joint_names: Sequence[str]) -> dict[str, mujoco.MjsActuator]:
     """Delete all actuators and add one a joint, in model order, with its effort limit and neither gain nor bias."""
-    from haloid.robots.load import _scalar_joints
-
-    joints = _scalar_joints(spec)
+    available = scalar_joints(spec)
     for joint in joint_names:
-        if joint not in joints:
-            raise JointNotInModelError(joint, joints)
-    ordered = [joint for joint in joints if joint in set(joint_names)]
-    efforts_nm = {joint: _effort_range_nm(spec, joint) for joint in ordered}
+        if joint not in available:
+            raise JointNotInModelError(joint, available)
+    ordered = [joint for joint in available if joint in joint_names]
+    efforts = {joint: _effort_range(spec, joint) for joint in ordered}
+    _delete_actuators(spec, keep_sensors_of=ordered)
+    return {joint: _add_actuator(spec, joint, efforts[joint]) for joint in ordered}
+
+
+def _delete_actuators(spec: mujoco.MjSpec, keep_sensors_of: Sequence[str]) -> None:
+    """Rotor inertia and friction that sat on an actuator move to its joint; sensors of vanished actuators go."""
+    for sensor in list(spec.sensors):
+        if sensor.objtype == mujoco.mjtObj.mjOBJ_ACTUATOR and sensor.objname not in keep_sensors_of:
+            spec.delete(sensor)
     for actuator in list(spec.actuators):
+        if actuator.trntype == mujoco.mjtTrn.mjTRN_JOINT:
+            spec.joint(actuator.target).armature += actuator.gear[0] ** 2 * actuator.armature
+            spec.joint(actuator.target).damping[0] += actuator.gear[0] ** 2 * actuator.damping[0]
         spec.delete(actuator)
-    return {joint: _add_actuator(spec, joint, efforts_nm[joint]) for joint in ordered}
+    for key in spec.keys:
+        key.act = []
 
 
-def _add_actuator(spec: mujoco.MjSpec, joint: str, effort_range_nm: np.ndarray | None) -> mujoco.MjsActuator:
+def _add_actuator(spec: mujoco.MjSpec, joint: str, effort_range: np.ndarray | None) -> mujoco.MjsActuator:
+    """Every field is set: the spec's default class may hold anything."""
     actuator = spec.add_actuator(name=joint, target=joint, trntype=mujoco.mjtTrn.mjTRN_JOINT)
     actuator.dyntype = mujoco.mjtDyn.mjDYN_NONE
     actuator.gaintype = mujoco.mjtGain.mjGAIN_FIXED
@@ -67,25 +91,48 @@ def _add_actuator(spec: mujoco.MjSpec, joint: str, effort_range_nm: np.ndarray |
     actuator.gainprm[:] = 0.0
     actuator.biasprm[:] = 0.0
     actuator.gear[:] = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    actuator.ctrllimited = False
-    actuator.forcelimited = effort_range_nm is not None
-    if effort_range_nm is not None:
-        actuator.forcerange[:] = effort_range_nm
-        spec.joint(joint).actfrclimited = False
-        spec.joint(joint).actfrcrange[:] = 0.0
+    actuator.armature = actuator.delay = actuator.inheritrange = 0.0
+    actuator.damping[:] = 0.0
+    actuator.ctrllimited = actuator.actlimited = False
+    actuator.forcelimited = effort_range is not None
+    actuator.forcerange[:] = 0.0 if effort_range is None else effort_range
+    spec.joint(joint).actfrclimited = False
+    spec.joint(joint).actfrcrange[:] = 0.0
     return actuator
 
 
-def _effort_range_nm(spec: mujoco.MjSpec, joint: str) -> np.ndarray | None:
-    j = spec.joint(joint)
-    ranges = [j.actfrcrange] if _limited(j.actfrclimited, j.actfrcrange) else []
-    ranges += [a.forcerange for a in spec.actuators if a.target == joint and _limited(a.forcelimited, a.forcerange)]
+def _effort_range(spec: mujoco.MjSpec, joint: str) -> np.ndarray | None:
+    """(2,) N·m (N for a slide): the tightest of the joint's limit and its actuators'; None where there is none."""
+    on_joint = spec.joint(joint)
+    ranges = [on_joint.actfrcrange] if _limited(on_joint.actfrclimited, on_joint.actfrcrange) else []
+    for actuator in spec.actuators:
+        if actuator.target == joint and actuator.trntype == mujoco.mjtTrn.mjTRN_JOINT:
+            if _limited(actuator.forcelimited, actuator.forcerange):
+                ranges.append(np.sort(actuator.gear[0] * actuator.forcerange))
+            if _is_motor(actuator) and _limited(actuator.ctrllimited, actuator.ctrlrange):
+                ranges.append(np.sort(actuator.gear[0] * actuator.gainprm[0] * actuator.ctrlrange))
     if not ranges:
         return None
-    return np.array([max(r[0] for r in ranges), min(r[1] for r in ranges)])
+    return np.array([max(low for low, _ in ranges), min(high for _, high in ranges)])
+
+
+def _is_motor(actuator: mujoco.MjsActuator) -> bool:
+    return (
+        actuator.dyntype == mujoco.mjtDyn.mjDYN_NONE
+        and actuator.gaintype == mujoco.mjtGain.mjGAIN_FIXED
+        and actuator.biastype == mujoco.mjtBias.mjBIAS_NONE
+    )
 
 
 def _limited(flag: int, bounds: np.ndarray) -> bool:
-    return flag == mujoco.mjtLimited.mjLIMITED_TRUE or (
-        flag == mujoco.mjtLimited.mjLIMITED_AUTO and bool(bounds[0] < bounds[1])
-    )
+    """MuJoCo's rule: limits are on where they are switched on, or left to the range ("auto") and the range is given."""
+    automatic = flag == mujoco.mjtLimited.mjLIMITED_AUTO and bool(bounds[0] < bounds[1])
+    return flag == mujoco.mjtLimited.mjLIMITED_TRUE or automatic
+
+
+def _qpos_addresses(spec: mujoco.MjSpec) -> dict[str, int]:
+    addresses, address = {}, 0
+    for joint in joints_in_qpos_order(spec):
+        addresses[joint.name] = address
+        address += _QPOS_SIZE.get(joint.type, 1)
+    return addresses
