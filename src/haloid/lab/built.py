@@ -1,0 +1,31 @@
+"""The compiled lab robot and the maps between its coordinates and the recording's joint order."""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from haloid.lab.excitation import JointLimits
+
+
+@dataclass(frozen=True)
+class BuiltRobot:
+    """The compiled lab robot; arrays are in the order of `joint_names`, the robot's own order."""
+
+    model: mujoco.MjModel
+    joint_names: tuple[str, ...]
+    qpos_of: np.ndarray
+    """Address of each joint in the clamped model's qpos."""
+    dof_of: np.ndarray
+    """Address of each joint in the clamped model's qvel."""
+    actuator_of: np.ndarray
+    """Each joint's servo among the clamped model's actuators."""
+    kp: np.ndarray
+    """Nominal, as the recording tells it; the true servo's is strength · kp."""
+    kd: np.ndarray
+    strength: np.ndarray
+    limits: JointLimits
+    timestep_s: float
+    control_dt_s: float
+    free_foot: str | None
+    """The foot that rests on the floor; None in single support."""

@@ -1,0 +1,67 @@
+"""Recording the lab robot: robot, sensors and excitation in; what a real robot's log would hold, and the truth, out.
+
+robot = LabRobot(loads=halo_setting(1), aging=Aging(seed=3))
+recording, truth = record(robot, Sensors(noise_rad=0.0005), seed=1)
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from haloid.lab.dynamics import LabDynamics
+from haloid.lab.excitation import Excitation, Reference, multi_sine
+from haloid.lab.play import play
+from haloid.lab.robot import LabRobot
+from haloid.lab.sensors import Sensors, read
+from haloid.lab.truth import Truth, truth_of
+from haloid.recordings.recording import Recording
+from haloid.robots.load import KNOWN_ROBOTS
+
+
+def record(
+    robot: LabRobot,
+    sensors: Sensors = Sensors(),
+    excitation: Excitation | Reference = Excitation(),
+    *,
+    seed: int = 0,
+    name: str = "run",
+) -> tuple[Recording, Truth]:
+    """One run of the lab robot; `seed` decides its multi-sine and its noise, and nothing about the robot itself.
+
+    Any `Reference` in the robot's joint order may be played instead of a multi-sine.
+    """
+    built = robot.built
+    reference = excitation if isinstance(excitation, Reference) else design(robot, excitation, seed)
+    playback = play(robot, reference, sensors)
+    readings = read(sensors, playback.q_rad, playback.dq_rad_s, seed)
+    recording = Recording(
+        name=name,
+        robot=robot.robot if robot.robot in KNOWN_ROBOTS else str(Path(robot.robot).resolve()),
+        clamp=robot.clamp,
+        joint_names=built.joint_names,
+        time_s=reference.time_s[readings.row],
+        q_rad=readings.q_rad,
+        target_rad=playback.target_rad[readings.row],
+        kp=built.kp,
+        kd=built.kd,
+        dq_rad_s=readings.dq_rad_s,
+        support=robot.support,
+        payload="unknown" if robot.loads else "none",
+        note="simulated lab robot",
+    )
+    return recording, truth_of(robot, sensors, playback, seed)
+
+
+def design(robot: LabRobot, excitation: Excitation, seed: int) -> Reference:
+    """A multi-sine for the robot as it stands; in double support the legs only carry."""
+    if robot.support == "double":
+        excitation = replace(excitation, leg_amplitude_rad=0.0)
+    built = robot.built
+    return multi_sine(
+        excitation,
+        built.joint_names,
+        robot.posture_rad,
+        built.limits,
+        LabDynamics(built).torque,
+        robot.control_dt_s,
+        seed,
+    )

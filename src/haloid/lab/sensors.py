@@ -1,0 +1,62 @@
+"""Sensors: what the lab robot's encoders make of its true motion, and how late its servos hear a command.
+
+In: true joint positions and velocities at the control rows. Out: readings with bias, noise and quantisation, and
+the rows that survive. The order is the physical one: bias, noise, quantisation, loss of rows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_STREAM = 2
+"""Separates the noise from the excitation of a run with the same seed."""
+ENCODER_STEP_RAD = 2 * np.pi / 65536
+"""Resolution of a 16-bit encoder."""
+
+
+@dataclass(frozen=True)
+class Sensors:
+    """The measuring chain; every default is the ideal one but for the quantisation."""
+
+    noise_rad: float = 0.0
+    """Standard deviation of the encoders' noise; the servo acts on the reading without it."""
+    quantise: bool = True
+    """Round readings to the 65536 steps a turn of a 16-bit encoder."""
+    bias_rad: float = 0.0
+    """Encoder biases are uniform within ± this; they belong to the robot and are the same in every run."""
+    bias_seed: int = 0
+    delay_s: float = 0.0
+    """Time from a command to its effect on the servo."""
+    drop_fraction: float = 0.0
+    """Share of rows lost from the log; the robot goes on acting on their targets."""
+    measure_velocity: bool = False
+    """Log velocities as well."""
+    velocity_noise_rad_s: float = 0.0
+
+    def bias_of(self, joints: int) -> np.ndarray:
+        """The encoder bias of each of `joints` joints, in rad: the encoder reads q + bias."""
+        return np.random.default_rng(self.bias_seed).uniform(-self.bias_rad, self.bias_rad, joints)
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Rows that reached the log; `row` are their numbers in the run."""
+
+    row: np.ndarray
+    q_rad: np.ndarray
+    dq_rad_s: np.ndarray | None
+
+
+def read(sensors: Sensors, q_rad: np.ndarray, dq_rad_s: np.ndarray, seed: int) -> Readings:
+    """Readings of true positions and velocities `(T, n)`; the first and the last row are never lost."""
+    rng = np.random.default_rng((seed, _STREAM))
+    reading = q_rad + sensors.bias_of(q_rad.shape[1]) + sensors.noise_rad * rng.standard_normal(q_rad.shape)
+    if sensors.quantise:
+        reading = np.round(reading / ENCODER_STEP_RAD) * ENCODER_STEP_RAD
+    velocity = None
+    if sensors.measure_velocity:
+        velocity = dq_rad_s + sensors.velocity_noise_rad_s * rng.standard_normal(dq_rad_s.shape)
+    kept = rng.uniform(size=len(q_rad)) >= sensors.drop_fraction
+    kept[[0, -1]] = True
+    row = np.flatnonzero(kept)
+    return Readings(row, reading[row], None if velocity is None else velocity[row])
