@@ -12,6 +12,9 @@ import numpy as np
 from haloid.lab.built import BuiltRobot
 from haloid.lab.floor import FLOOR
 
+_SOLE_MOMENT_NM = 5.0
+"""A tilting moment under the free foot that counts as much as a joint at its torque limit."""
+
 
 class LabDynamics:
     """Torques of `M(q)·ddq + c(q, dq) + damping·dq`, less what the floor carries in double support."""
@@ -49,7 +52,7 @@ class LabDynamics:
         """Joint torques that a vertical force and a tilting moment under the free foot take off the motors.
 
         The floor and the clamp share the weight in a way that statics leaves open; of all shares this is the one
-        with the smallest torques relative to the joints' limits.
+        with the smallest torques relative to the joints' limits and little moment, which a sole can hardly carry.
         """
         below_foot = self.data.xpos[self.free_foot_id].copy()
         below_foot[2] = self.floor_height_m
@@ -57,5 +60,7 @@ class LabDynamics:
         mujoco.mj_jac(self.model, self.data, linear, angular, below_foot, self.free_foot_id)
         wrench_to_torque = np.vstack([linear[2], angular[:2]])[:, self.built.dof_of].T
         weight = 1.0 / self.built.limits.effort_nm
-        wrench, *_ = np.linalg.lstsq(weight[:, None] * wrench_to_torque, weight * tau_nm, rcond=None)
+        moments = np.diag([0.0, 1.0, 1.0])[1:] / _SOLE_MOMENT_NM
+        rows = np.vstack([weight[:, None] * wrench_to_torque, moments])
+        wrench, *_ = np.linalg.lstsq(rows, np.concatenate([weight * tau_nm, [0.0, 0.0]]), rcond=None)
         return wrench_to_torque @ wrench

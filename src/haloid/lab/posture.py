@@ -11,6 +11,7 @@ from scipy.optimize import least_squares
 from haloid.errors import HaloidError
 from haloid.lab.built import BuiltRobot
 from haloid.lab.dynamics import LabDynamics
+from haloid.lab.excitation import limb
 
 _STAND_RAD = {
     "hip_pitch": -0.2,
@@ -40,25 +41,41 @@ def stand(built: BuiltRobot) -> np.ndarray:
 
 
 def lean(built: BuiltRobot) -> np.ndarray:
-    """(n,) the posture to excite around; balanced over the clamped foot where the robot stands on one."""
+    """(n,) the posture to excite around: balanced over the clamped foot; in double support easy on every joint."""
     posture = stand(built)
     ankles = clamped_ankles(built)
-    if built.free_foot is not None or not ankles.any():
+    if not ankles.any():
         return posture
     dynamics = LabDynamics(built)
-    weight = np.where(ankles, _ANKLE_WEIGHT, 1.0) / built.limits.effort_nm
+    lower, upper = _bounds(built)
+    if built.free_foot is None:
+        moves, weight = np.eye(len(posture)), np.where(ankles, _ANKLE_WEIGHT, 3.0) / built.limits.effort_nm
+        move_bounds = (lower - posture, upper - posture)
+    else:
+        moves, weight = _both_feet_flat(built), 3.0 / built.limits.effort_nm
+        move_bounds = (-_FREEDOM_RAD, _FREEDOM_RAD)
 
-    def residual(q_rad: np.ndarray) -> np.ndarray:
-        return np.concatenate([weight * dynamics.static_torque(q_rad), (q_rad - posture) / _FREEDOM_RAD])
+    def residual(move: np.ndarray) -> np.ndarray:
+        static_nm = dynamics.static_torque(posture + moves @ move)
+        return np.concatenate([weight * static_nm, move / _FREEDOM_RAD])
 
-    solution = least_squares(residual, posture, bounds=_bounds(built), x_scale=_FREEDOM_RAD)
-    left_over_nm = np.abs(dynamics.static_torque(solution.x))[ankles].max()
-    if left_over_nm > 0.1:
+    solution = least_squares(residual, np.zeros(moves.shape[1]), bounds=move_bounds, x_scale=_FREEDOM_RAD)
+    leaning = posture + moves @ solution.x
+    left_over_nm = np.abs(dynamics.static_torque(leaning))[ankles].max()
+    if built.free_foot is None and left_over_nm > 0.1:
         raise HaloidError(
-            f"no posture takes the load off the clamped ankle: {left_over_nm:.1f} N·m are left, "
-            "expected under 0.1 N·m. Lighten or centre the load, use double support, or clamp the pelvis"
+            f"no posture takes the load off the clamped ankle: {left_over_nm:.1f} N·m are left, expected under "
+            "0.1 N·m. Lighten or centre the load, use double support or clamp the pelvis"
         )
-    return solution.x
+    return leaning
+
+
+def _both_feet_flat(built: BuiltRobot) -> np.ndarray:
+    """(n, m) moves that leave both soles on the floor: hips and ankles pitch against each other, waist and arms."""
+    names = built.joint_names
+    fore_aft = np.array([1.0 if "ankle_pitch" in one else -1.0 if "hip_pitch" in one else 0.0 for one in names])
+    free = [unit for name, unit in zip(names, np.eye(len(names)), strict=True) if limb(name) != "legs"]
+    return np.array([fore_aft, *free]).T
 
 
 def clamped_ankles(built: BuiltRobot) -> np.ndarray:
