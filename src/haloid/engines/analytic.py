@@ -1,0 +1,334 @@
+"""The analytic engine: exact discrete sensitivities of MuJoCo's `implicitfast` step of a contact-free tree.
+
+One step, with h the timestep, τ the servo force, D the diagonal of joint damping and of the velocity gain of servos
+that are not saturated, and f the friction force of joints with friction loss:
+
+    M aₑ = τ − d·v − rnea(q, v, 0) + f        the acceleration on which MuJoCo solves friction
+    (M + h D) a = τ − d·v − rnea(q, v, 0) + f   the acceleration it steps with
+    v⁺ = v + h a,  q⁺ = q + h v⁺
+
+    f_i = −(aₑ − a_ref)_i / R_i while the joint sticks, ∓frictionloss_i while it slips,
+    a_ref = −b v,  R_i = (1 − imp)/imp · (M₀⁻¹)_ii   (MuJoCo's soft constraint at its reference configuration)
+
+The states come from MuJoCo itself; here this step, not the ODE, is differentiated. With Y the regressor of inverse
+dynamics, (M + h D) da = dτ − d(d·v) − ∂rnea(q, v, a) − Y(q, v, a) dπ − h dD a + df, and one pass over a trajectory
+gives the Jacobian for all parameters and the initial state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+
+from haloid.engines.fragments import Fragments
+from haloid.engines.physics import JOINT_KINDS, Column, Physics
+from haloid.engines.rigid_body import RigidBodyTree
+from haloid.engines.simulate import Simulator, Trajectories, delay_slope
+from haloid.errors import HaloidError
+
+_SLIP_SLACK = 1e-6
+"""A friction force this close to the friction loss, relatively, counts as slipping."""
+
+
+@dataclass(frozen=True)
+class Sensitivities:
+    """Predicted encoder readings at the control rows and their derivatives."""
+
+    readings: np.ndarray
+    """(B, N + 1, n)"""
+    by_parameter: np.ndarray
+    """(B, N + 1, n, P)"""
+    by_state: np.ndarray
+    """(B, N + 1, n, 2n): by the initial encoder readings and velocities."""
+
+
+class UnsupportedModelError(HaloidError):
+    """The model has features that the analytic step does not contain."""
+
+
+class AnalyticEngine:
+    """Rolls out in MuJoCo C, differentiates with Pinocchio."""
+
+    name = "analytic"
+
+    def __init__(self, simulator: Simulator) -> None:
+        _check_supported(simulator)
+        self.simulator = simulator
+        self.tree = RigidBodyTree(simulator.model)
+        self.friction = FrictionConstants.of_model(simulator.model)
+
+    def predict(self, physics: Physics, fragments: Fragments, q0: np.ndarray, v0: np.ndarray) -> np.ndarray:
+        """(B, N + 1, n) predicted encoder readings."""
+        trajectories = self.simulator.run(physics, fragments, q0, v0)
+        return trajectories.q[:, :: fragments.substeps] + physics.bias
+
+    def jacobian(
+        self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
+    ) -> Sensitivities:
+        trajectories = self.simulator.run(physics, fragments, q0, v0)
+        self.tree.set_inertias(physics)
+        return _Sweep(self, physics, columns, fragments, trajectories).run()
+
+
+@dataclass(frozen=True)
+class FrictionConstants:
+    """MuJoCo's soft constraint of a joint with friction loss: aₑ − a_ref = −R f with a_ref = −b v."""
+
+    b: np.ndarray
+    """1/s"""
+    r_over_inverse_weight: np.ndarray
+
+    @classmethod
+    def of_model(cls, model: mujoco.MjModel) -> FrictionConstants:
+        solref, solimp = model.dof_solref, model.dof_solimp
+        dmin, dmax = np.clip(solimp[:, 0], 1e-4, 0.9999), np.clip(solimp[:, 1], 1e-4, 0.9999)
+        flat = (dmin == dmax) | (solimp[:, 2] <= 1e-15)
+        impedance = np.where(flat, 0.5 * (dmin + dmax), dmin)
+        time_constant = np.maximum(solref[:, 0], 2 * model.opt.timestep)
+        b = np.where(solref[:, 0] > 0, 2 / (dmax * time_constant), -solref[:, 1] / dmax)
+        return cls(b, (1 - impedance) / impedance)
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """One step of all fragments, (B, n): state, inputs and the servos; servo derivatives are 0 where saturated."""
+
+    q: np.ndarray
+    v: np.ndarray
+    inputs: np.ndarray
+    input_slope: np.ndarray | None
+    """Derivative of the inputs by the delay, where it is a parameter."""
+    force: np.ndarray
+    stiffness: np.ndarray
+    damping: np.ndarray
+    gain: np.ndarray
+
+    def chosen(self, which: np.ndarray) -> _Moment:
+        names = ("q", "v", "inputs", "force", "stiffness", "damping", "gain")
+        slope = None if self.input_slope is None else self.input_slope[which]
+        return replace(self, **{name: getattr(self, name)[which] for name in names}, input_slope=slope)
+
+
+@dataclass(frozen=True)
+class _Dynamics:
+    """Inverse dynamics at one step of all fragments."""
+
+    mass: np.ndarray
+    """(B, n, n), armature included."""
+    by_q: np.ndarray
+    by_v: np.ndarray
+    torque: np.ndarray
+    """(B, n), armature not included."""
+    regressor: np.ndarray | None
+
+
+class _Sweep:
+    """One forward pass over all fragments; arrays are batched over fragments, Pinocchio is called for each."""
+
+    def __init__(
+        self,
+        engine: AnalyticEngine,
+        physics: Physics,
+        columns: list[Column],
+        fragments: Fragments,
+        trajectories: Trajectories,
+    ) -> None:
+        self.physics, self.columns, self.fragments, self.trajectories = physics, columns, fragments, trajectories
+        self.tree = engine.tree
+        self.h = fragments.timestep_s
+        self.n = n = len(physics.joints)
+        self.total = len(columns) + 2 * n
+        self.effort_limit = engine.simulator.effort_limit
+        model = engine.simulator.model
+        self.spring = model.jnt_stiffness[model.dof_jntid]
+        self.spring_zero = model.qpos_spring
+        self.link_maps = self.tree.regressor_maps(physics, columns)
+        self.joint_columns = {}
+        for kind in JOINT_KINDS:
+            chosen = [(i, physics.joint_index(c.owner)) for i, c in enumerate(columns) if c.kind == kind]
+            if chosen:
+                self.joint_columns[kind] = tuple(np.array(chosen).T)
+        self.delay_columns = [i for i, c in enumerate(columns) if c.kind == "delay"]
+        self.delay_slope = delay_slope(fragments, physics.delay) if self.delay_columns else None
+        self.rubs = physics.frictionloss > 0
+        if self.rubs.any():
+            inverse_weight, slope = self._reference_inverse_weight()
+            self.friction_b = engine.friction.b
+            self.friction_r = engine.friction.r_over_inverse_weight * inverse_weight
+            self.friction_r_slope = engine.friction.r_over_inverse_weight[:, None] * slope
+
+    def run(self) -> Sensitivities:
+        n, fragments = self.n, self.fragments
+        count, rows, substeps, parameters = fragments.count, fragments.rows, fragments.substeps, len(self.columns)
+        dq, dv = np.zeros((2, count, n, self.total))
+        dq[:, :, parameters : parameters + n] = np.eye(n)
+        dv[:, :, parameters + n :] = np.eye(n)
+        if "bias" in self.joint_columns:  # the true angle starts at the reading less the bias
+            i, j = self.joint_columns["bias"]
+            dq[:, j, i] = -1.0
+        out = np.empty((count, rows + 1, n, self.total))
+        out[:, 0] = dq
+        for step in range(rows * substeps):
+            dv += self.h * self._acceleration_slope(step, dq, dv)
+            dq += self.h * dv
+            if (step + 1) % substeps == 0:
+                out[:, (step + 1) // substeps] = dq
+        if "bias" in self.joint_columns:
+            i, j = self.joint_columns["bias"]
+            out[:, :, j, i] += 1.0
+        readings = self.trajectories.q[:, ::substeps] + self.physics.bias
+        return Sensitivities(readings, out[..., :parameters], out[..., parameters:])
+
+    def _acceleration_slope(self, step: int, dq: np.ndarray, dv: np.ndarray) -> np.ndarray:
+        """(B, n, P + 2n) derivative of the acceleration that this step is taken with."""
+        now = self._moment(step)
+        a = (self.trajectories.v[:, step + 1] - now.v) / self.h
+        dynamics = self._inverse_dynamics(now, a)
+        implicit_damping = self.h * (self.physics.damping + now.damping)
+        rhs = self._explicit_terms(now, dynamics, a, dq, dv)
+        self._add_implicit_terms(rhs, now, a)
+        if self.rubs.any():
+            force = dynamics.torque + (self.physics.armature + implicit_damping) * a
+            force += self.physics.damping * now.v + self.spring * (now.q - self.spring_zero) - now.force
+            rhs += self._friction_slope(force, now, a, dynamics, dq, dv)
+        return np.linalg.inv(_plus_diagonal(dynamics.mass, implicit_damping)) @ rhs
+
+    def _moment(self, step: int) -> _Moment:
+        physics, fragments = self.physics, self.fragments
+        q, v, inputs = (x[:, step] for x in (self.trajectories.q, self.trajectories.v, self.trajectories.inputs))
+        strength = np.broadcast_to(physics.strength, q.shape)
+        if fragments.torque_mode:
+            raw, stiffness, damping, gain = strength * inputs, np.zeros_like(q), np.zeros_like(q), strength
+        else:
+            row = step // fragments.substeps
+            kp = fragments.kp[:, row] if fragments.gains_vary else fragments.kp
+            kd = fragments.kd[:, row] if fragments.gains_vary else fragments.kd
+            stiffness, damping = strength * physics.kp * kp, strength * physics.kd * kd
+            raw, gain = stiffness * (inputs - q) - damping * v, stiffness
+        limit = strength * self.effort_limit
+        free = np.abs(raw) < limit
+        slope = None if self.delay_slope is None else self.delay_slope[:, step]
+        return _Moment(q, v, inputs, slope, np.clip(raw, -limit, limit), stiffness * free, damping * free, gain * free)
+
+    def _inverse_dynamics(self, now: _Moment, a: np.ndarray) -> _Dynamics:
+        """Inverse dynamics of every fragment with its derivatives and, where links are identified, its regressor."""
+        tree, data = self.tree.tree, self.tree.data
+        count, n = a.shape
+        mass, by_q, by_v = np.empty((3, count, n, n))
+        torque = np.empty((count, n))
+        regressor = np.empty((count, n, 10 * (tree.njoints - 1))) if self.link_maps else None
+        pin_q, v = now.q - self.tree.reference_q, now.v
+        for b in range(count):
+            by_q[b], by_v[b], mass[b] = pin.computeRNEADerivatives(tree, data, pin_q[b], v[b], a[b])
+            torque[b] = data.tau
+            if regressor is not None:
+                regressor[b] = pin.computeJointTorqueRegressor(tree, data, pin_q[b], v[b], a[b])
+        return _Dynamics(_plus_diagonal(mass, self.physics.armature), by_q, by_v, torque, regressor)
+
+    def _explicit_terms(self, now: _Moment, dynamics: _Dynamics, a, dq, dv) -> np.ndarray:
+        """Derivative of servo force − damping − inverse dynamics at a fixed acceleration, by parameters and state."""
+        physics = self.physics
+        rhs = -(_plus_diagonal(dynamics.by_q, now.stiffness + self.spring) @ dq)
+        rhs -= _plus_diagonal(dynamics.by_v, now.damping + physics.damping) @ dv
+        for block, indices, link_map in self.link_maps:
+            assert dynamics.regressor is not None
+            rhs[:, :, indices] -= dynamics.regressor[:, :, block] @ link_map
+        by_kind = {
+            "armature": -a,
+            "damping": -now.v,
+            "kp": now.stiffness / physics.kp * (now.inputs - now.q),
+            "kd": -now.damping / physics.kd * now.v,
+            "strength": now.force / physics.strength,
+            "bias": -now.stiffness,
+        }
+        for kind, (i, j) in self.joint_columns.items():
+            if kind in by_kind:
+                rhs[:, j, i] += by_kind[kind][:, j]
+        if now.input_slope is not None:
+            rhs[:, :, self.delay_columns] += (now.gain * now.input_slope)[..., None]
+        return rhs
+
+    def _add_implicit_terms(self, rhs: np.ndarray, now: _Moment, a: np.ndarray) -> None:
+        """Adds −h dD a: how the parameters change the implicit damping."""
+        by_kind = {
+            "damping": np.ones_like(a),
+            "kd": now.damping / self.physics.kd,
+            "strength": now.damping / self.physics.strength,
+        }
+        for kind, slope in by_kind.items():
+            if kind in self.joint_columns:
+                i, j = self.joint_columns[kind]
+                rhs[:, j, i] -= self.h * (slope * a)[:, j]
+
+    def _friction_slope(self, force: np.ndarray, now: _Moment, a, dynamics: _Dynamics, dq, dv) -> np.ndarray:
+        """(B, n, P + 2n) derivative of the friction force `force`: constant while slipping, soft while sticking."""
+        sticks = self.rubs & (np.abs(force) < self.physics.frictionloss * (1 - _SLIP_SLACK))
+        slope = np.zeros_like(dq)
+        if "frictionloss" in self.joint_columns:
+            i, j = self.joint_columns["frictionloss"]
+            slope[:, j, i] = (np.sign(force) * ~sticks)[:, j]
+        some = np.flatnonzero(sticks.any(axis=1))
+        if not len(some):
+            return slope
+        # where a joint sticks, its force depends on the explicit acceleration: solve for that one's derivative too
+        now, a, dq, dv, force = now.chosen(some), a[some], dq[some], dv[some], force[some]
+        mass = dynamics.mass[some]
+        implicit_damping = self.h * (self.physics.damping + now.damping)
+        explicit_a = a + np.linalg.solve(mass, (implicit_damping * a)[..., None])[..., 0]
+        rhs = self._explicit_terms(now, self._inverse_dynamics(now, explicit_a), explicit_a, dq, dv)
+        per_r = np.where(sticks[some], 1 / self.friction_r, 0.0)
+        soft = -(per_r * self.friction_b)[..., None] * dv
+        soft[..., : len(self.columns)] -= (per_r * force)[..., None] * self.friction_r_slope
+        explicit_slope = np.linalg.inv(_plus_diagonal(mass, per_r)) @ (rhs + slope[some] + soft)
+        slope[some] += soft - per_r[..., None] * explicit_slope
+        return slope
+
+    def _reference_inverse_weight(self) -> tuple[np.ndarray, np.ndarray]:
+        """(M₀⁻¹)_ii at the reference configuration, (n,), and its derivative by the parameters, (n, P)."""
+        tree, data, n = self.tree.tree, self.tree.data, self.n
+        zero, slope = np.zeros(n), np.zeros((n, len(self.columns)))
+        mass = pin.crba(tree, data, zero)
+        mass = np.triu(mass) + np.triu(mass, 1).T + np.diag(self.physics.armature)
+        inverse = np.linalg.inv(mass)
+        gravity, tree.gravity = tree.gravity.copy(), pin.Motion.Zero()
+        for k in range(n if self.link_maps else 0):
+            weighted = inverse[k] @ pin.computeJointTorqueRegressor(tree, data, zero, zero, inverse[k])
+            for block, indices, link_map in self.link_maps:
+                slope[k, indices] = -weighted[block] @ link_map
+        tree.gravity = gravity
+        if "armature" in self.joint_columns:
+            i, j = self.joint_columns["armature"]
+            slope[:, i] = -(inverse[:, j] ** 2)
+        return np.diag(inverse).copy(), slope
+
+
+def _plus_diagonal(matrices: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+    """(B, n, n) matrices with (n,) or (B, n) added to their diagonals."""
+    result = matrices.copy()
+    n = matrices.shape[-1]
+    result[:, np.arange(n), np.arange(n)] += diagonal
+    return result
+
+
+def _check_supported(simulator: Simulator) -> None:
+    """Refuses what the analytic step leaves out."""
+    model = simulator.model
+    features = {
+        "contact": simulator.contact,
+        "tendons": model.ntendon > 0,
+        "equality constraints": model.neq > 0,
+        "gravity compensation": bool(np.any(model.body_gravcomp)),
+        "a fluid (density, viscosity or wind)": bool(
+            model.opt.density or model.opt.viscosity or np.any(model.opt.wind)
+        ),
+        "nonlinear damping or stiffness": bool(np.any(model.dof_dampingpoly) or np.any(model.jnt_stiffnesspoly)),
+    }
+    found = [name for name, there in features.items() if there]
+    if found:
+        raise UnsupportedModelError(
+            f"the analytic engine cannot differentiate a model with {' and '.join(found)}; "
+            "use --engine finite-difference, which can"
+        )

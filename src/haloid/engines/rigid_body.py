@@ -1,0 +1,107 @@
+"""The clamped tree in Pinocchio: built from the compiled MjModel itself, so both describe the same robot.
+
+Every MuJoCo joint becomes one Pinocchio joint; a body with several joints gets massless links between them, and a body
+without joints is carried by its nearest moving ancestor. `regressor_maps` lays the links' mass, CoM and inertia over
+the ten columns per joint of Pinocchio's torque regressor.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+
+from haloid.engines.physics import LINK_KINDS, Column, Physics, inertia_basis
+
+_VECH = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+"""Pinocchio's order of the rotational inertia within a joint's ten dynamic parameters, after m and m·c."""
+
+
+class RigidBodyTree:
+    """A Pinocchio model with MuJoCo's degrees of freedom in MuJoCo's order."""
+
+    def __init__(self, model: mujoco.MjModel) -> None:
+        tree = pin.Model()
+        tree.gravity = pin.Motion(np.asarray(model.opt.gravity), np.zeros(3))
+        carrier: dict[int, int] = {0: 0}
+        placement: dict[int, pin.SE3] = {0: pin.SE3.Identity()}
+        joint_of_dof = np.zeros(model.nv, int)
+        for body in range(1, model.nbody):
+            parent = int(model.body_parentid[body])
+            joint = carrier[parent]
+            pose = placement[parent] * _se3(model.body_pos[body], model.body_quat[body])
+            first = int(model.body_jntadr[body])
+            for j in range(first, first + int(model.body_jntnum[body])):
+                anchor = pin.SE3(np.eye(3), model.jnt_pos[j])
+                joint = tree.addJoint(joint, _joint_model(model, j), pose * anchor, model.joint(j).name)
+                pose = anchor.inverse()
+                joint_of_dof[model.jnt_dofadr[j]] = joint
+            carrier[body], placement[body] = joint, pose
+        self.tree = tree
+        self.data = tree.createData()
+        self.reference_q = model.qpos0.copy()
+        self.gravity = tree.gravity
+        self._joint_of_dof = joint_of_dof
+        # Pinocchio orders joints depth first as they were added, and MuJoCo's bodies are depth first already.
+        assert [tree.joints[int(j)].idx_v for j in joint_of_dof] == list(range(model.nv))
+        names = [model.body(i).name for i in range(1, model.nbody) if model.body(i).name]
+        self._link_joint = {name: carrier[model.body(name).id] for name in names}
+        self._link_placement = {name: placement[model.body(name).id] for name in names}
+        self._links = tuple(self._link_joint)
+
+    def set_inertias(self, physics: Physics) -> None:
+        tree = self.tree
+        inertias = [pin.Inertia.Zero() for _ in range(tree.njoints)]
+        for name in self._links:
+            link = physics.link(name)
+            inertia = pin.Inertia(link.mass_kg, link.com_in_link_m, link.inertia_about_com)
+            inertias[self._link_joint[name]] += self._link_placement[name].act(inertia)
+        for joint in range(1, tree.njoints):
+            tree.inertias[joint] = inertias[joint]
+        self.data = tree.createData()
+
+    def regressor_maps(self, physics: Physics, columns: list[Column]) -> list[tuple[slice, list[int], np.ndarray]]:
+        """For each link among the columns: its block of the regressor, its columns, and the 10 × k map between."""
+        maps = []
+        by_link: dict[str, list[int]] = {}
+        for i, column in enumerate(columns):
+            if column.kind in LINK_KINDS:
+                by_link.setdefault(column.owner, []).append(i)
+        for name, indices in by_link.items():
+            joint = self._link_joint[name]
+            if joint == 0:  # the clamped link itself does not move: its parameters have no effect
+                continue
+            slopes = [_dynamic_parameter_slope(physics, name, self._link_placement[name], columns[i]) for i in indices]
+            maps.append((slice(10 * (joint - 1), 10 * joint), indices, np.array(slopes).T))
+        return maps
+
+
+def _joint_model(model: mujoco.MjModel, j: int):
+    axis = model.jnt_axis[j]
+    if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_SLIDE:
+        return pin.JointModelPrismaticUnaligned(axis)
+    return pin.JointModelRevoluteUnaligned(axis)
+
+
+def _se3(pos: np.ndarray, quat_wxyz: np.ndarray) -> pin.SE3:
+    w, x, y, z = quat_wxyz
+    return pin.SE3(pin.Quaternion(w, x, y, z).normalized().toRotationMatrix(), np.asarray(pos))
+
+
+def _dynamic_parameter_slope(physics: Physics, name: str, placement: pin.SE3, column: Column) -> np.ndarray:
+    """Derivative of the joint's ten dynamic parameters (m, m·c, inertia about the joint's origin) by one column."""
+    link = physics.link(name)
+    rotation = placement.rotation
+    c = rotation @ link.com_in_link_m + placement.translation
+    slope = np.zeros(10)
+    if column.kind == "mass":
+        slope[0], slope[1:4] = 1.0, c
+        matrix = c @ c * np.eye(3) - np.outer(c, c)
+    elif column.kind == "com":
+        e = rotation[:, "xyz".index(column.component)]
+        slope[1:4] = link.mass_kg * e
+        matrix = link.mass_kg * (2 * (c @ e) * np.eye(3) - np.outer(e, c) - np.outer(c, e))
+    else:
+        matrix = rotation @ inertia_basis(column.component) @ rotation.T
+    slope[4:] = [matrix[r, s] for r, s in _VECH]
+    return slope

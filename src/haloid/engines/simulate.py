@@ -1,0 +1,169 @@
+"""Simulate: roll fragments out in MuJoCo C, all cores, for one or many values of the physical parameters.
+
+This is what both engines mean by "the model": MuJoCo's `implicitfast` step of the clamped tree, servos as recorded.
+Parameters are written into copies of the compiled model's arrays; nothing is recompiled.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import mujoco
+import mujoco.rollout
+import numpy as np
+
+from haloid.engines.delay import delayed_inputs
+from haloid.engines.fragments import Fragments
+from haloid.engines.physics import Physics
+from haloid.errors import HaloidError
+
+SOLVER_TOLERANCE = 1e-12
+"""Friction loss is solved to this tolerance, so that predictions are smooth enough to difference."""
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """States after every simulation step, in true joint coordinates (no encoder bias)."""
+
+    q: np.ndarray
+    """(B, steps + 1, n)"""
+    v: np.ndarray
+    inputs: np.ndarray
+    """(B, steps, n) what the servos saw: delayed targets less the encoder bias, or delayed torques."""
+
+
+class Simulator:
+    """One clamped robot, ready to roll out fragments."""
+
+    def __init__(self, spec: mujoco.MjSpec, timestep_s: float, *, contact: bool = False) -> None:
+        """`spec` is clamped and has one servo (or motor) for every joint.
+
+        Without `contact`, nothing but the clamp touches the robot: no floor, no self-collision, no joint stops.
+        """
+        model = spec.copy().compile()
+        model.opt.timestep = timestep_s
+        model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+        model.opt.tolerance = SOLVER_TOLERANCE
+        model.opt.iterations = max(model.opt.iterations, 100)
+        model.opt.ls_iterations = max(model.opt.ls_iterations, 50)
+        model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)
+        if not contact:
+            model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT)
+        self.model = model
+        self.contact = contact
+        self.nominal = Physics.of_model(model)
+        self._actuator_of_dof = self._match_actuators()
+        self.effort_limit = np.full(model.nv, np.inf)
+        limited = model.actuator_forcelimited[self._actuator_of_dof].astype(bool)
+        self.effort_limit[limited] = model.actuator_forcerange[self._actuator_of_dof, 1][limited]
+        self._threads = os.cpu_count() or 1
+        self._rollout = mujoco.rollout.Rollout(nthread=self._threads if self._threads > 1 else 0)
+        self._data = [mujoco.MjData(model) for _ in range(self._threads)]
+
+    @property
+    def dof_joints(self) -> tuple[str, ...]:
+        return self.nominal.joints
+
+    def _match_actuators(self) -> np.ndarray:
+        model = self.model
+        for j in range(model.njnt):
+            if model.jnt_type[j] not in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
+                raise HaloidError(
+                    f"joint '{model.joint(j).name}' is neither a hinge nor a slide; the clamped robot must consist of "
+                    "hinge and slide joints (is a clamp missing in the recording?)"
+                )
+        actuator_of_joint = {int(model.actuator_trnid[i, 0]): i for i in range(model.nu)}
+        missing = [model.joint(j).name for j in range(model.njnt) if j not in actuator_of_joint]
+        if missing:
+            raise HaloidError(f"no recorded command drives the joint '{missing[0]}' ({len(missing)} such joints)")
+        return np.array([actuator_of_joint[int(j)] for j in model.dof_jntid])
+
+    def with_physics(self, physics: Physics) -> mujoco.MjModel:
+        """A copy of the model with these parameters (gains are set by the fragments)."""
+        model = copy.copy(self.model)
+        physics.write_to(model, self.nominal)
+        mujoco.mj_setConst(model, self._data[0])
+        return model
+
+    def set_gains(self, model: mujoco.MjModel, physics: Physics, kp: np.ndarray, kd: np.ndarray, torque: bool) -> None:
+        """Writes one row of gains, (n,), into the model's actuators."""
+        act = self._actuator_of_dof
+        stiffness, damping = physics.strength * physics.kp * kp, physics.strength * physics.kd * kd
+        model.actuator_gainprm[act, 0] = physics.strength if torque else stiffness
+        model.actuator_biasprm[act, 1] = 0.0 if torque else -stiffness
+        model.actuator_biasprm[act, 2] = 0.0 if torque else -damping
+        limit = np.where(np.isfinite(self.effort_limit), physics.strength * self.effort_limit, 0.0)
+        model.actuator_forcerange[act] = np.stack([-limit, limit], axis=1)
+
+    def inputs(self, physics: Physics, fragments: Fragments) -> np.ndarray:
+        """(B, steps, n) inputs per simulation step after delay and encoder bias."""
+        flat = _by_row(fragments.inputs)
+        late = delayed_inputs(flat, physics.delay, fragments.control_dt_s, fragments.timestep_s)
+        late = _by_fragment(late, fragments)
+        return late if fragments.torque_mode else late - physics.bias
+
+    def run(self, physics: Physics, fragments: Fragments, q0: np.ndarray, v0: np.ndarray) -> Trajectories:
+        """Rolls out all fragments from encoder readings `q0` (B, n) and velocities `v0` (B, n)."""
+        return self.run_many([physics], fragments, q0[None], v0[None])[0]
+
+    def run_many(
+        self, physics: Sequence[Physics], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
+    ) -> list[Trajectories]:
+        """The same for many parameter values at once: `q0`, `v0` are (K, B, n)."""
+        count, n, act = fragments.count, self.model.nv, self._actuator_of_dof
+        inputs = np.stack([self.inputs(p, fragments) for p in physics])
+        steps = inputs.shape[2]
+        control = np.zeros((len(physics), count, steps, self.model.nu))
+        control[..., act] = inputs
+        control = control.reshape(len(physics) * count, steps, self.model.nu)
+        true_q0 = q0 - np.stack([p.bias for p in physics])[:, None]
+        state = np.concatenate([np.zeros((*q0.shape[:2], 1)), true_q0, v0], axis=2).reshape(len(physics) * count, -1)
+        states = self._roll(physics, fragments, state, control)
+        whole = np.concatenate([state[:, None], states], axis=1).reshape(len(physics), count, steps + 1, -1)
+        return [
+            Trajectories(w[..., 1 : 1 + n], w[..., 1 + n : 1 + 2 * n], u) for w, u in zip(whole, inputs, strict=True)
+        ]
+
+    def _roll(self, physics, fragments: Fragments, state: np.ndarray, control: np.ndarray) -> np.ndarray:
+        torque, count = fragments.torque_mode, fragments.count
+        if not fragments.gains_vary:
+            models = []
+            for p in physics:
+                model = self.with_physics(p)
+                self.set_gains(model, p, fragments.kp, fragments.kd, torque)
+                models += [model] * count
+            return self._rollout.rollout(models, self._data, state, control)[0]
+        models = [self.with_physics(p) for p in physics for _ in range(count)]
+        pieces = []
+        for row in range(fragments.rows):
+            for i, model in enumerate(models):
+                b = i % count
+                self.set_gains(model, physics[i // count], fragments.kp[b, row], fragments.kd[b, row], torque)
+            window = slice(row * fragments.substeps, (row + 1) * fragments.substeps)
+            pieces.append(self._rollout.rollout(models, self._data, state, control[:, window])[0])
+            state = pieces[-1][:, -1]
+        return np.concatenate(pieces, axis=1)
+
+
+def _by_row(per_fragment: np.ndarray) -> np.ndarray:
+    """(B, rows, n) to (rows, B·n), the shape `delayed_inputs` takes."""
+    return per_fragment.swapaxes(0, 1).reshape(per_fragment.shape[1], -1)
+
+
+def _by_fragment(per_step: np.ndarray, fragments: Fragments) -> np.ndarray:
+    """(steps, B·n) with history to (B, steps, n) without."""
+    per_step = per_step[fragments.history * fragments.substeps :]
+    return per_step.reshape(len(per_step), fragments.count, -1).swapaxes(0, 1)
+
+
+def delay_slope(fragments: Fragments, delay_s: float) -> np.ndarray:
+    """(B, steps, n) derivative of the delayed inputs with respect to the delay."""
+    h = fragments.timestep_s
+    below = np.floor(delay_s / h) * h
+    flat = _by_row(fragments.inputs)
+    ends = [delayed_inputs(flat, below + k * h, fragments.control_dt_s, h) for k in (0, 1)]
+    return _by_fragment((ends[1] - ends[0]) / h, fragments)
