@@ -1,0 +1,62 @@
+import io
+import logging
+import re
+
+import pytest
+from rich.console import Console
+
+from haloid.cli import console
+from haloid.report import Table
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Stderr as a terminal."""
+    screen = io.StringIO()
+    monkeypatch.setattr(console, "messages", Console(file=screen, force_terminal=True, width=80, markup=False))
+    return screen
+
+
+def test_plain_progress_keeps_quiet_between_lines(capsys: pytest.CaptureFixture[str], monkeypatch):
+    now_s = 0.0
+    monkeypatch.setattr(console.time, "monotonic", lambda: now_s)
+    with console.progress("Recording") as say:
+        for run in range(1, 11):
+            now_s += 0.5
+            say(f"run {run} of 10")
+    assert capsys.readouterr().err.splitlines() == [
+        "Recording",
+        "Recording: run 4 of 10",
+        "Recording: run 8 of 10",
+        "Recording: done in 5.0 s",
+    ]
+
+
+def test_failed_progress_does_not_say_done(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(ValueError), console.progress("Recording"):
+        raise ValueError
+    assert capsys.readouterr().err == "Recording\n"
+
+
+def test_live_progress_on_a_terminal(terminal: io.StringIO):
+    with console.progress("Recording [unloaded]") as say:
+        say("run 1 of [2]")
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue())
+    assert "Recording [unloaded]: run 1 of [2]" in text
+    assert text.rstrip().splitlines()[-1].startswith("Recording [unloaded]: done in 0.")
+
+
+def test_log_records_of_the_library_reach_stderr_as_written(capsys: pytest.CaptureFixture[str]):
+    logger = logging.Logger("haloid.lab")
+    logger.addHandler(console.LogHandler())
+    logger.warning("%d targets of [left_knee_joint] were clipped", 3)
+    assert capsys.readouterr().err == "warning: 3 targets of [left_knee_joint] were clipped\n"
+
+
+def test_table_fits_80_columns(capsys: pytest.CaptureFixture[str]):
+    rows = [["left_shoulder_pitch_joint", 0.5, "±0.0013 kg"], ["right_wrist_yaw_link", 12.25, "±0.0270 kg"]]
+    console.print_table(Table(["link or joint", "mass (kg)", "a note " * 9], rows, note="95 % intervals"))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[-1] == "95 % intervals"
+    assert any("right_wrist_yaw_link" in line and "12.25" in line for line in lines)

@@ -1,0 +1,171 @@
+"""The words and exit statuses of `haloid` itself, most of them through a tiny command registered for the test."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+import pytest
+
+import haloid
+from haloid.cli import main as cli
+from haloid.errors import HaloidError
+
+HEAVY = ("mujoco", "pinocchio", "matplotlib", "scipy", "torch", "jax")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Weigh the load in kilograms.
+
+    Example:
+        haloid weigh --links 3
+    """
+
+    links: int = 1
+    """How many links to weigh."""
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Config], None]], None]:
+    """Make `haloid weigh` run the given function."""
+
+    def register(run: Callable[[Config], None]) -> None:
+        module = ModuleType("haloid.cli.weigh")
+        module.__dict__.update(Config=Config, run=run)
+        monkeypatch.setitem(sys.modules, "haloid.cli.weigh", module)
+        monkeypatch.setattr(cli, "COMMANDS", (*cli.COMMANDS, "weigh"))
+
+    return register
+
+
+def command(*words: str, **options) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "haloid", *words]
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, **options)
+
+
+def test_options_reach_the_command(register):
+    seen: list[Config] = []
+    register(seen.append)
+    assert cli.main(["weigh", "--links", "3"]) == 0
+    assert seen == [Config(links=3)]
+
+
+def test_error_is_one_message_and_status_1(register, capsys: pytest.CaptureFixture[str]):
+    def run(config: Config) -> None:
+        raise HaloidError("There is no link torso. Links: torso_link, pelvis. Give one of these to --payload-links.")
+
+    register(run)
+    assert cli.main(["weigh"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        "haloid: There is no link torso. Links: torso_link, pelvis. Give one of these to --payload-links.\n"
+    )
+
+
+def test_missing_file_is_one_message_and_status_1(register, capsys: pytest.CaptureFixture[str]):
+    register(lambda config: open("no/such/log.csv"))  # noqa: PTH123, SIM115
+    assert cli.main(["weigh"]) == 1
+    assert capsys.readouterr().err == "haloid: No such file or directory: no/such/log.csv\n"
+
+
+def test_a_mistake_of_ours_keeps_its_traceback(register):
+    def run(config: Config) -> None:
+        raise ZeroDivisionError
+
+    register(run)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["weigh"])
+
+
+def test_interrupt_is_one_line_and_status_130(register, capsys: pytest.CaptureFixture[str]):
+    def run(config: Config) -> None:
+        raise KeyboardInterrupt
+
+    register(run)
+    assert cli.main(["weigh"]) == 130
+    assert capsys.readouterr().err == "haloid: interrupted\n"
+
+
+def test_unknown_command_names_the_nearest(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["dmeo"]) == 2
+    commands = ", ".join(cli.COMMANDS)
+    assert capsys.readouterr().err == (
+        f"haloid: There is no command dmeo. Did you mean demo? Commands: {commands}. See haloid --help.\n"
+    )
+
+
+def test_option_before_the_command(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["--seed", "3"]) == 2
+    assert capsys.readouterr().err.startswith("haloid: There is no option --seed. Commands: ")
+
+
+@pytest.mark.parametrize("words", [["--link", "3"], ["--links", "many"], ["surplus"]])
+def test_wrong_option_is_status_2(register, words: list[str], capsys: pytest.CaptureFixture[str]):
+    register(lambda config: None)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["weigh", *words])
+    assert stop.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert words[-1] in captured.err
+
+
+def test_wrong_option_names_the_nearest(register, capsys: pytest.CaptureFixture[str]):
+    register(lambda config: None)
+    with pytest.raises(SystemExit):
+        cli.main(["weigh", "--link", "3"])
+    assert "--links INT" in capsys.readouterr().err
+
+
+def test_help_of_a_command_is_its_docstring_and_its_fields(register, capsys: pytest.CaptureFixture[str]):
+    register(lambda config: None)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["weigh", "--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert out.startswith("usage: haloid weigh [-h] [--links INT]\n")
+    assert "Weigh the load in kilograms.\n\nExample:\n    haloid weigh --links 3\n" in out
+    assert "How many links to weigh. (default: 1)" in out
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_a_summary_and_an_example(name: str):
+    text = cli._help(cli._module(name))
+    assert len(f"  {name}  {text.splitlines()[0]}") <= 90
+    assert text.splitlines()[0].endswith(".")
+    assert f"Example:\n    haloid {name}" in text
+
+
+def test_help_lists_every_command_and_loads_nothing_heavy():
+    code = f"""
+import sys
+from haloid.cli.main import main
+main(["--help"])
+print("LOADED", [name for name in {HEAVY!r} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert all(f"\n  {name} " in done.stdout for name in cli.COMMANDS)
+    assert done.stdout.endswith("LOADED []\n")
+
+
+def test_no_command_shows_the_overview_on_stderr():
+    done = command()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: haloid COMMAND [OPTIONS]\n")
+
+
+def test_version():
+    done = command("--version")
+    assert (done.returncode, done.stdout) == (0, f"haloid {haloid.__version__}\n")
+
+
+def test_reader_that_leaves_is_no_traceback():
+    line = f"{sys.executable} -m haloid --help"
+    reader = "import os, sys, time; os.close(0); time.sleep(1)"
+    shell = f"set -o pipefail; {{ sleep 0.5; {line}; }} | {sys.executable} -c '{reader}'"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "")
