@@ -43,7 +43,7 @@ class Origin:
         return RecordingError(self.data_file, ", ".join(where), found=found, expected=expected, next_step=next_step)
 
     def meta_error(self, key: str, *, found: str, expected: str, next_step: str) -> RecordingError:
-        return RecordingError(self.meta_file, f'key "{key}"', found=found, expected=expected, next_step=next_step)
+        return RecordingError(self.meta_file, f"key {shown(key)}", found=found, expected=expected, next_step=next_step)
 
     def row_name(self, row: int) -> str:
         line = f" (line {self.row_lines[row]})" if self.row_lines is not None else ""

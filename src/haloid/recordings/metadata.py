@@ -63,7 +63,7 @@ def parse_metadata(text: str, file: str) -> Metadata:
             raise _error(
                 file,
                 key,
-                found=f"{shown(values[key])}",
+                found=f"found {shown(values[key])}",
                 expected=_FIELDS[key][1],
                 next_step="Correct the value.",
             )
@@ -117,6 +117,8 @@ def _json_remedy(text: str, error: json.JSONDecodeError) -> str:
         return "Json has no comments: remove them."
     if error.pos >= len(text.rstrip()):
         return "The file is cut off: copy it again."
+    if error.msg.startswith("Unterminated string"):
+        return "Close the string with a double quote, or copy the file again if it is cut off there."
     if text.startswith("'", error.pos):
         return "Json strings have double quotes."
     if text[: error.pos].rstrip().endswith(","):
@@ -144,7 +146,7 @@ def _check_format(value: object, file: str) -> None:
         next_step = "The file is of another version of the format: update haloid, or convert the log again."
     elif isinstance(value, str) and value.startswith("haloid-"):
         next_step = "This is another of haloid's files: give the recording's json."
-    raise _error(file, "format", found=shown(value), expected=shown(FORMAT), next_step=next_step)
+    raise _error(file, "format", found=f"found {shown(value)}", expected=shown(FORMAT), next_step=next_step)
 
 
 def _error(file: str, key: str, *, found: str, expected: str, next_step: str) -> RecordingError:

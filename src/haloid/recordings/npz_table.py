@@ -58,9 +58,7 @@ def _members(path: Path, origin: Origin) -> dict[str, bytes]:
             return {info.filename.removesuffix(".npy"): archive.read(info) for info in infos}
     except _ZIP_FAILURES as error:
         raise origin.data_error(
-            found="the file is empty"
-            if not data
-            else f"the zip archive is damaged or none at all ({shown(str(error))})",
+            found=f"the zip archive is damaged or none at all ({shown(str(error))})" if data else "the file is empty",
             expected="a whole npz file, as np.savez writes it",
             next_step="The file may be cut off: copy or record it again.",
         ) from error
@@ -89,11 +87,10 @@ def _array(name: str, data: bytes, origin: Origin) -> np.ndarray:
         return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
     except _NPY_FAILURES as error:
         pickled = "Object arrays" in str(error)
+        found = "the array holds pickled Python objects" if pickled else f"the array is damaged ({shown(str(error))})"
         raise origin.data_error(
             column=name,
-            found="the array holds pickled Python objects"
-            if pickled
-            else f"the array is damaged ({shown(str(error))})",
+            found=found,
             expected="an array of numbers",
             next_step="Convert it to float64 before np.savez." if pickled else "Copy or record the file again.",
         ) from error
@@ -108,7 +105,7 @@ def _text(meta: np.ndarray, origin: Origin) -> str:
     except ValueError as error:
         found = f"the text is damaged ({shown(str(error))})"
     else:
-        found = f"an array of shape {meta.shape} and type {meta.dtype}"
+        found = f"found an array of shape {meta.shape} and type {meta.dtype}"
     raise origin.data_error(
         column=META,
         found=found,
@@ -125,7 +122,7 @@ def _not_a_column(name: str, values: np.ndarray, row_count: int | None, origin: 
     length = f"({row_count},)" if row_count else "(T,)"
     return origin.data_error(
         column=name,
-        found=f"an array of shape {values.shape} and type {values.dtype}",
+        found=f"found an array of shape {values.shape} and type {values.dtype}",
         expected=f"one number a control step: shape {length}, float64",
         next_step="Write one array for each column of the csv form, all as long as 'time'.",
     )

@@ -11,6 +11,9 @@ from haloid.recordings.errors import Origin, did_you_mean, shown
 from haloid.robots.load import KNOWN_ROBOTS, actuated_joints, load_spec
 
 
+_MODEL_SUFFIXES = (".xml", ".mjcf", ".urdf")
+
+
 @dataclass(frozen=True)
 class RobotModel:
     model: mujoco.MjModel
@@ -29,11 +32,11 @@ def resolve_robot(robot: str, folder: Path, origin: Origin) -> str:
         exists = path.is_file()
     except OSError:  # a name too long for the file system
         exists = False
-    if not exists:
+    if not exists or path.suffix.lower() not in _MODEL_SUFFIXES:
         raise origin.meta_error(
             "robot",
-            found=f"{shown(robot)} is no known robot, and there is no such file beside the json",
-            expected=f"one of {', '.join(KNOWN_ROBOTS)}, or the path of an MJCF or URDF file, relative to the json",
+            found=f"{shown(robot)} is no known robot, and no robot model's file seen from the json's folder",
+            expected=f"a known robot ({', '.join(KNOWN_ROBOTS)}), or the path of an MJCF (.xml) or URDF (.urdf) file",
             next_step=f"{did_you_mean(robot, KNOWN_ROBOTS)}Correct the name or the path.",
         )
     return str(path.resolve())
@@ -47,9 +50,9 @@ def robot_model(robot: str, origin: Origin) -> RobotModel:
     except (HaloidError, OSError) as error:
         raise origin.meta_error(
             "robot",
-            found=f"the robot cannot be loaded: {str(error).rstrip('.')}",
-            expected="a robot model that MuJoCo reads",
-            next_step="Correct the model file, or name another.",
+            found=f"robot {shown(robot)} cannot be loaded",
+            expected="a known robot, or a file that MuJoCo reads",
+            next_step=str(error),
         ) from error
 
 

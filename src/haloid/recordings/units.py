@@ -65,9 +65,9 @@ def _check_magnitude(channel: str, values: np.ndarray, joints: tuple[str, ...], 
     expected = f"{CHANNELS[channel]} between {low:g} and {MAX_MAGNITUDE[channel]:g}"
     next_step = "Correct the gain." if channel in ("kp", "kd") else "The value is damaged: check the log's converter."
     if values.ndim == 1:
-        raise origin.meta_error(f"{channel}.{joint}", found=f"{value!r}", expected=expected, next_step=next_step)
+        raise origin.meta_error(f"{channel}.{joint}", found=f"found {value!r}", expected=expected, next_step=next_step)
     raise origin.data_error(
-        column=f"{channel}:{joint}", row=int(cell[0]), found=f"{value!r}", expected=expected, next_step=next_step
+        column=f"{channel}:{joint}", row=int(cell[0]), found=f"found {value!r}", expected=expected, next_step=next_step
     )
 
 
@@ -116,7 +116,7 @@ def _outside_limits(column: str, row: int, value: float, limits: np.ndarray, ori
     return origin.data_error(
         column=column,
         row=row,
-        found=f"{value:.6g}",
+        found=f"found {value:.6g}",
         expected=f"radians within the joint's limits [{limits[0]:.4g}, {limits[1]:.4g}]",
         next_step=next_step,
     )
@@ -129,12 +129,11 @@ def _check_targets(recording: Recording, limits: np.ndarray, origin: Origin) -> 
     far = (np.abs(target_rad) > MAX_ANGLE_RAD) & np.isfinite(limits[:, 0])
     if far.any():
         row, j = (int(i) for i in np.unravel_index(int(np.argmax(far)), far.shape))
-        bounds = np.array([-MAX_ANGLE_RAD, MAX_ANGLE_RAD])
         raise origin.data_error(
             column=f"target:{recording.joint_names[j]}",
             row=row,
-            found=f"{target_rad[row, j]:.6g}",
-            expected=f"radians, between {bounds[0]:.4g} and {bounds[1]:.4g}",
+            found=f"found {target_rad[row, j]:.6g}",
+            expected=f"radians, between {-MAX_ANGLE_RAD:.4g} and {MAX_ANGLE_RAD:.4g}",
             next_step=f"It looks like degrees: {_CONVERT} all targets that are.",
         )
     slope = _degrees_slope(recording.q_rad, target_rad)

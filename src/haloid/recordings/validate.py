@@ -90,7 +90,7 @@ def _check_choices(recording: Recording, origin: Origin) -> None:
         if value not in choices:
             raise origin.meta_error(
                 key,
-                found=shown(value),
+                found=f"found {shown(value)}",
                 expected=" or ".join(f'"{choice}"' for choice in choices),
                 next_step=f"{did_you_mean(value, choices)}Correct the value.",
             )
@@ -139,15 +139,14 @@ def _check_robot(recording: Recording, model: mujoco.MjModel, origin: Origin) ->
         raise origin.data_error(
             found=found,
             expected=f"the robot's {len(expected_joints)} actuated joints, in model order",
-            next_step=(did_you_mean(unknown[0], missing) if unknown else "")
-            + "Order the columns by actuated_joints().",
+            next_step=f"{did_you_mean(unknown[0], missing) if unknown else ''}Order them as actuated_joints() does.",
         )
     links = [model.body(i).name for i in range(1, model.nbody)]
     floats = bool((model.jnt_type == mujoco.mjtJoint.mjJNT_FREE).any())
     if recording.clamp is None and floats:
         raise origin.meta_error(
             "clamp",
-            found="null, but the robot's base floats",
+            found="found null, but the robot's base floats",
             expected="the link held fixed in the world",
             next_step=f'Name it, as "{links[0]}" for a robot held by its base; null is for a fixed-base arm.',
         )
@@ -166,11 +165,11 @@ def _check_clamp_pose(recording: Recording, origin: Origin) -> None:
         return
     found = None
     if recording.clamp is None:
-        found = "a pose, but no clamped link"
+        found = "found a pose, but no clamped link"
     elif np.shape(pose) != (7,) or not np.isfinite(pose).all():
-        found = f"{shown(np.asarray(pose).tolist())}"
+        found = f"found {shown(np.asarray(pose).tolist())}"
     elif abs(np.linalg.norm(pose[3:]) - 1) > QUATERNION_NORM_TOLERANCE:
-        found = f"a quaternion of length {np.linalg.norm(pose[3:]):.4g}"
+        found = f"found a quaternion of length {np.linalg.norm(pose[3:]):.4g}"
     if found:
         raise origin.meta_error(
             "clamp_pose",
@@ -203,7 +202,7 @@ def _check_finite(recording: Recording, origin: Origin) -> None:
             continue
         cell = np.unravel_index(int(np.argmax(~np.isfinite(values))), values.shape)
         count = int(np.count_nonzero(~np.isfinite(values)))
-        found = f"{float(values[cell])!r}" + (f" (and {count - 1} more such cells)" if count > 1 else "")
+        found = f"found {float(values[cell])!r}" + (f" (and {count - 1} more such cells)" if count > 1 else "")
         joint = "" if channel == TIME else recording.joint_names[cell[-1]]
         expected = "a finite number in every cell"
         next_step = "Cut the recording to the rows before or after, or record again."
@@ -216,17 +215,14 @@ def _check_finite(recording: Recording, origin: Origin) -> None:
 
 
 def _warn_of_still_encoders(recording: Recording, origin: Origin) -> None:
-    frozen = [
-        joint
-        for joint, moves in zip(recording.joint_names, np.ptp(recording.q_rad, axis=0) > 0, strict=True)
-        if not moves
-    ]
+    moves = np.ptp(recording.q_rad, axis=0) > 0
+    frozen = [f"q:{joint}" for joint, moving in zip(recording.joint_names, moves, strict=True) if not moving]
     if frozen:
-        logger.warning("%s: the encoder never changes: %s", origin.data_file, listed([f"q:{j}" for j in frozen]))
+        logger.warning("%s: the encoder never changes: %s", origin.data_file, listed(frozen))
     repeated = float(np.mean((np.diff(recording.q_rad, axis=0) == 0).all(axis=1)))
-    if REPEATED_ROWS_NOTICED < repeated and len(frozen) < len(recording.joint_names):
+    if repeated > REPEATED_ROWS_NOTICED and len(frozen) < len(recording.joint_names):
         logger.warning(
-            "%s: %.0f %% of the rows repeat the angles of the row before: is it logged faster than the encoders are read?",
+            "%s: %.0f %% of the rows repeat the row before's angles: logged faster than the encoders are read?",
             origin.data_file,
             100 * repeated,
         )

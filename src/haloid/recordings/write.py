@@ -1,6 +1,6 @@
-"""Writing: a valid `Recording` becomes NAME.csv with NAME.json, or NAME.npz; whole or not at all, exact to the last bit.
+"""Writing: a valid `Recording` becomes NAME.csv with NAME.json, or NAME.npz; whole or not at all.
 
-Constant gains go into the json, gains per step into columns.
+Floats are exact to the last bit. Constant gains go into the json, gains per step into columns.
 """
 
 import csv
