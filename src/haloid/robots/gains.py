@@ -52,7 +52,10 @@ def gain_set(robot: str, name: str, joint_names: Sequence[str] | None = None) ->
             raise JointWithoutGainsError(robot, joint, known)
     by_kind = _GAIN_SETS[robot][name]
     pairs = {joint: by_kind[_kind(joint)] for joint in (joint_names if joint_names is not None else known)}
-    return Gains({joint: kp for joint, (kp, _) in pairs.items()}, {joint: kd for joint, (_, kd) in pairs.items()})
+    return Gains(
+        kp={joint: float(kp) for joint, (kp, _) in pairs.items()},
+        kd={joint: float(kd) for joint, (_, kd) in pairs.items()},
+    )
 
 
 def _kind(joint: str) -> str:
@@ -81,14 +84,14 @@ def _g1(
     }  # fmt: skip
 
 
-def _critical(armature: float) -> tuple[float, float]:
+def _mjlab_servo(armature: float) -> tuple[float, float]:
     """mjlab's rule: a servo of 10 Hz and damping ratio 2 on the motor's own armature (kg·m²)."""
     omega_rad_s = 2.0 * math.pi * 10.0
     return armature * omega_rad_s**2, 2.0 * 2.0 * armature * omega_rad_s
 
 
-_5020, _7520_14, _7520_22, _4010 = map(_critical, (0.003609725, 0.01017752, 0.025101925, 0.00425))
-_5020_PAIR = _critical(2 * 0.003609725)
+_5020, _7520_14, _7520_22, _4010 = map(_mjlab_servo, (0.003609725, 0.01017752, 0.025101925, 0.00425))
+_5020_PAIR = _mjlab_servo(2 * 0.003609725)
 
 _GAIN_SETS: dict[str, dict[str, Mapping[str, tuple[float, float]]]] = {
     "g1": {
@@ -102,7 +105,8 @@ _GAIN_SETS: dict[str, dict[str, Mapping[str, tuple[float, float]]]] = {
             hip_pitch=(100, 2), hip_roll=(100, 2), hip_yaw=(100, 2), knee=(150, 4), ankle=(40, 2),
             waist_yaw=(200, 5), waist=(40, 5), arm=(40, 1), wrist=(40, 1),
         ),
-        # Holds the robot on one clamped foot with any payload: the toppling stiffness m·g·h is up to 400 N·m/rad.
+        # For recording: holds the robot on one clamped foot with a payload, where the toppling stiffness m·g·h reaches
+        # 400 N·m/rad. kd = kp/20 lets the sway of a clamped robot ring down within about 2 s.
         "stiff": _g1(
             hip_pitch=(600, 30), hip_roll=(600, 30), hip_yaw=(600, 30), knee=(600, 30), ankle=(800, 40),
             waist_yaw=(500, 25), waist=(500, 25), arm=(100, 5), wrist=(100, 5),
