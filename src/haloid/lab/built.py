@@ -13,6 +13,8 @@ class BuiltRobot:
     """The compiled lab robot; arrays are in the order of `joint_names`, the robot's own order."""
 
     model: mujoco.MjModel
+    collision_model: mujoco.MjModel
+    """The same robot with its own collision geometry, where `model` only has a foot and a floor."""
     joint_names: tuple[str, ...]
     qpos_of: np.ndarray
     """Address of each joint in the clamped model's qpos."""

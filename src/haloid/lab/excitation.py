@@ -23,12 +23,12 @@ class Excitation:
     ramp_s: float = 1.0
     """Length of the smooth start and of the smooth end."""
     lowest_hz: float = 0.1
-    highest_hz: float = 2.5
+    highest_hz: float = 2.0
     harmonics: int = 6
     """Sines a joint, one in each of as many equal parts of the band (on a logarithmic scale)."""
-    leg_amplitude_rad: float = 0.04
-    waist_amplitude_rad: float = 0.35
-    arm_amplitude_rad: float = 0.7
+    leg_amplitude_rad: float = 0.03
+    waist_amplitude_rad: float = 0.45
+    arm_amplitude_rad: float = 0.6
     limit_margin_rad: float = 0.08
     """Distance that references keep from the joints' limits."""
     velocity_limit_rad_s: float = 6.0

@@ -5,7 +5,6 @@ The feed-forward is that of the true robot without its dry friction: an operator
 friction, delay, bias, hold and torque limits. A robot that falls is an error, not a recording.
 """
 
-from copy import copy
 from dataclasses import dataclass
 
 import mujoco
@@ -15,6 +14,7 @@ from mujoco import rollout
 from haloid.engines.delay import delayed_inputs, substeps_per_row
 from haloid.errors import HaloidError
 from haloid.lab.built import BuiltRobot
+from haloid.lab.collisions import self_collisions
 from haloid.lab.dynamics import LabDynamics
 from haloid.lab.excitation import Reference
 from haloid.lab.robot import LabRobot
@@ -43,7 +43,7 @@ class Playback:
     saturated_fraction: np.ndarray
     """(n,) share of the simulation steps in which the servo was at its torque limit."""
     self_collisions: tuple[str, ...]
-    """Pairs of links that came to touch (single support, where contacts are switched off)."""
+    """Pairs of links that came to touch (the lab does not simulate it)."""
 
 
 def play(robot: LabRobot, reference: Reference, sensors: Sensors) -> Playback:
@@ -70,7 +70,7 @@ def play(robot: LabRobot, reference: Reference, sensors: Sensors) -> Playback:
         tracking_rms_rad=np.sqrt(np.mean(error_rad**2, axis=0)),
         tracking_max_rad=np.abs(error_rad).max(axis=0),
         saturated_fraction=np.mean(np.abs(torque_nm[settle_steps:]) >= built.limits.effort_nm, axis=0),
-        self_collisions=_self_collisions(built, q_rad[rows]) if robot.support == "single" else (),
+        self_collisions=self_collisions(built, q_rad[rows]),
     )
 
 
@@ -118,18 +118,3 @@ def _refuse_fall(robot: LabRobot, reference: Reference, error_rad: np.ndarray) -
         f"Use stiffer gains (now {robot.gains if isinstance(robot.gains, str) else 'given by joint'}), a lighter load, "
         "a gentler excitation, double support or the pelvis as clamp"
     )
-
-
-def _self_collisions(built: BuiltRobot, q_rad: np.ndarray) -> tuple[str, ...]:
-    """Link pairs that touch at some tenth of a second of the motion but not at its start."""
-    model = copy(built.model)
-    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
-    data = mujoco.MjData(model)
-
-    def touching(row: np.ndarray) -> set[str]:
-        data.qpos[built.qpos_of] = row
-        mujoco.mj_fwdPosition(model, data)
-        bodies = model.geom_bodyid[data.contact.geom[: data.ncon]]
-        return {" and ".join(sorted(model.body(int(body)).name for body in pair)) for pair in bodies}
-
-    return tuple(sorted(set().union(*(touching(row) for row in q_rad[::5])) - touching(q_rad[0])))

@@ -14,11 +14,12 @@ from haloid.lab.dynamics import LabDynamics
 from haloid.lab.excitation import limb
 
 _STAND_RAD = {
-    "hip_pitch": -0.2,
-    "knee": 0.4,
-    "ankle_pitch": -0.2,
-    "shoulder_roll": 0.3,
-    "elbow": 0.8,
+    "hip_pitch": -0.3,
+    "knee": 0.6,
+    "ankle_pitch": -0.3,
+    "shoulder_pitch": -0.3,
+    "shoulder_roll": 0.6,
+    "elbow": 0.5,
 }
 """A relaxed stand with flat feet and bent arms, by kind of joint; the right side's roll is mirrored; others are 0."""
 
@@ -44,8 +45,6 @@ def lean(built: BuiltRobot) -> np.ndarray:
     """(n,) the posture to excite around: balanced over the clamped foot; in double support easy on every joint."""
     posture = stand(built)
     ankles = clamped_ankles(built)
-    if not ankles.any():
-        return posture
     dynamics = LabDynamics(built)
     lower, upper = _bounds(built)
     if built.free_foot is None:
@@ -61,7 +60,7 @@ def lean(built: BuiltRobot) -> np.ndarray:
 
     solution = least_squares(residual, np.zeros(moves.shape[1]), bounds=move_bounds, x_scale=_FREEDOM_RAD)
     leaning = posture + moves @ solution.x
-    left_over_nm = np.abs(dynamics.static_torque(leaning))[ankles].max()
+    left_over_nm = np.abs(dynamics.static_torque(leaning))[ankles].max(initial=0.0)
     if built.free_foot is None and left_over_nm > 0.1:
         raise HaloidError(
             f"no posture takes the load off the clamped ankle: {left_over_nm:.1f} N·m are left, expected under "

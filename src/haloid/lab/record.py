@@ -7,6 +7,7 @@ recording, truth = record(robot, Sensors(noise_rad=0.0005), seed=1)
 from dataclasses import replace
 from pathlib import Path
 
+from haloid.lab.collisions import self_collisions
 from haloid.lab.dynamics import LabDynamics
 from haloid.lab.excitation import Excitation, Reference, multi_sine
 from haloid.lab.play import play
@@ -16,11 +17,16 @@ from haloid.lab.truth import Truth, truth_of
 from haloid.recordings.recording import Recording
 from haloid.robots.load import KNOWN_ROBOTS
 
+_IDEAL_SENSORS = Sensors()
+_DEFAULT_EXCITATION = Excitation()
+_QUIETEST_ARM_RAD = 0.1
+"""Arms that touch even at this amplitude touch for another reason."""
+
 
 def record(
     robot: LabRobot,
-    sensors: Sensors = Sensors(),
-    excitation: Excitation | Reference = Excitation(),
+    sensors: Sensors = _IDEAL_SENSORS,
+    excitation: Excitation | Reference = _DEFAULT_EXCITATION,
     *,
     seed: int = 0,
     name: str = "run",
@@ -52,16 +58,24 @@ def record(
 
 
 def design(robot: LabRobot, excitation: Excitation, seed: int) -> Reference:
-    """A multi-sine for the robot as it stands; in double support the legs only carry."""
+    """A multi-sine for the robot as it stands, its arms quieter where it would touch itself.
+
+    In double support the legs only carry.
+    """
+    built = robot.built
     if robot.support == "double":
         excitation = replace(excitation, leg_amplitude_rad=0.0)
-    built = robot.built
-    return multi_sine(
-        excitation,
-        built.joint_names,
-        robot.posture_rad,
-        built.limits,
-        LabDynamics(built).torque,
-        robot.control_dt_s,
-        seed,
-    )
+    while True:
+        reference = multi_sine(
+            excitation,
+            built.joint_names,
+            robot.posture_rad,
+            built.limits,
+            LabDynamics(built).torque,
+            robot.control_dt_s,
+            seed,
+        )
+        arm_rad = excitation.arm_amplitude_rad
+        if arm_rad < _QUIETEST_ARM_RAD or not self_collisions(built, reference.q_rad):
+            return reference
+        excitation = replace(excitation, arm_amplitude_rad=0.8 * arm_rad)

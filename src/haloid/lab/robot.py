@@ -69,9 +69,10 @@ def build(robot: LabRobot) -> BuiltRobot:
     for name, share in zip(joint_names, strength, strict=True):
         spec.actuator(name).forcerange[:] *= share
     spec = clamp(spec, robot.clamp)
+    model = collision_model = spec.compile()
     if robot.support == "double":
         add_floor(spec, robot.clamp)
-    model = spec.compile()
+        model = spec.compile()
     _set_options(model, robot)
     if model.nv != len(joint_names):
         raise HaloidError(
@@ -80,6 +81,7 @@ def build(robot: LabRobot) -> BuiltRobot:
         )
     return BuiltRobot(
         model=model,
+        collision_model=collision_model,
         joint_names=joint_names,
         qpos_of=np.array([model.joint(name).qposadr[0] for name in joint_names]),
         dof_of=np.array([model.joint(name).dofadr[0] for name in joint_names]),
