@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from haloid.engines.delay import substeps_per_row
+from haloid.recordings.delay import substeps_per_row
 from haloid.recordings.recording import Recording
 
 

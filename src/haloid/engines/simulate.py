@@ -15,10 +15,10 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 
-from haloid.engines.delay import delayed_inputs
 from haloid.engines.fragments import Fragments
 from haloid.engines.physics import Physics
 from haloid.errors import HaloidError
+from haloid.recordings.delay import delayed_inputs
 
 SOLVER_TOLERANCE = 1e-12
 """Friction loss is solved to this tolerance, so that predictions are smooth enough to difference."""
@@ -47,7 +47,7 @@ class Simulator:
         model.opt.timestep = timestep_s
         model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
-        model.opt.tolerance = SOLVER_TOLERANCE
+        model.opt.tolerance, model.opt.ls_tolerance = SOLVER_TOLERANCE, 1e-6
         model.opt.iterations = max(model.opt.iterations, 100)
         model.opt.ls_iterations = max(model.opt.ls_iterations, 50)
         model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from haloid.lab.built import BuiltRobot
-from haloid.lab.floor import FLOOR
+from haloid.robots.floor import FLOOR
 
 _SOLE_MOMENT_NM = 5.0
 """A tilting moment under the free foot that counts as much as a joint at its torque limit."""

@@ -11,7 +11,6 @@ import mujoco
 import numpy as np
 from mujoco import rollout
 
-from haloid.engines.delay import delayed_inputs, substeps_per_row
 from haloid.errors import HaloidError
 from haloid.lab.built import BuiltRobot
 from haloid.lab.collisions import self_collisions
@@ -19,6 +18,7 @@ from haloid.lab.dynamics import LabDynamics
 from haloid.lab.excitation import Reference
 from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors
+from haloid.recordings.delay import delayed_inputs, substeps_per_row
 
 FALL_RAD = 0.5
 """A joint this far off its reference means that the robot fell."""

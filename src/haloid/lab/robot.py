@@ -15,10 +15,10 @@ from haloid.errors import HaloidError
 from haloid.lab.aging import Aging, age
 from haloid.lab.built import BuiltRobot
 from haloid.lab.excitation import JointLimits
-from haloid.lab.floor import add_floor, other_foot
 from haloid.lab.loads import Load, RigidLoad, put_on
 from haloid.lab.posture import lean
 from haloid.robots.clamp import clamp
+from haloid.robots.floor import add_floor, other_foot
 from haloid.robots.gains import Gains, gain_set
 from haloid.robots.load import actuated_joints, load_spec
 from haloid.robots.servos import set_servos

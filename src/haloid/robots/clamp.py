@@ -29,9 +29,7 @@ class ClampError(HaloidError):
     """The robot cannot be held by the link that was asked for."""
 
 
-def clamp(
-    spec: mujoco.MjSpec, link: str | None, pose: Sequence[float] | np.ndarray | None = None
-) -> mujoco.MjSpec:
+def clamp(spec: mujoco.MjSpec, link: str | None, pose: Sequence[float] | np.ndarray | None = None) -> mujoco.MjSpec:
     """Returns a copy of `spec` with `link` fixed in the world; `spec` itself is left as it is.
 
     `pose` is the link's position and wxyz quaternion in the world; by default it stands where it does in the zero
@@ -48,9 +46,7 @@ def clamp(
     for key in list(new.keys):
         new.delete(key)
     old_bodies = {body.name: body for body in new.bodies}
-    for (
-        kind
-    ) in _NAMED_KINDS:  # references (actuators, sensors, ...) go by name, so the new tree inherits them
+    for kind in _NAMED_KINDS:  # references (actuators, sensors, ...) go by name, so the new tree inherits them
         for element in getattr(new, kind):
             if element.name and element.name != "world":
                 element.name = _OLD + element.name
@@ -113,9 +109,7 @@ def _zero_pose(model: mujoco.MjModel, link: str) -> np.ndarray:
 def _checked_pose(pose: Sequence[float] | np.ndarray) -> np.ndarray:
     pose_w = np.asarray(pose, float)
     if pose_w.shape != (7,) or not np.all(np.isfinite(pose_w)) or np.linalg.norm(pose_w[3:]) < 1e-6:
-        raise ClampError(
-            f"clamp_pose is {pose}; expected 7 numbers: x y z in metres and a quaternion w x y z"
-        )
+        raise ClampError(f"clamp_pose is {pose}; expected 7 numbers: x y z in metres and a quaternion w x y z")
     return np.concatenate([pose_w[:3], pose_w[3:] / np.linalg.norm(pose_w[3:])])
 
 

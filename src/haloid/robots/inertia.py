@@ -51,9 +51,7 @@ def check_physical(link: str, parameters: LinkParameters) -> None:
     """Raises LinkError unless a rigid body can have these parameters."""
     mass, com, inertia = parameters.mass_kg, parameters.com_in_link_m, parameters.inertia_about_com
     if not (np.isfinite(mass) and np.all(np.isfinite(com)) and np.all(np.isfinite(inertia))):
-        raise LinkError(
-            f"link '{link}': mass, CoM and inertia must be finite numbers; found mass {mass} kg, CoM {com}"
-        )
+        raise LinkError(f"link '{link}': mass, CoM and inertia must be finite numbers; found mass {mass} kg, CoM {com}")
     if mass < 0:
         raise LinkError(f"link '{link}': the mass would be {mass:.6g} kg; a mass must not be negative")
     if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-15):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from haloid.engines.delay import delayed_inputs, substeps_per_row
 from haloid.errors import HaloidError
+from haloid.recordings.delay import delayed_inputs, substeps_per_row
 
 CONTROL_DT_S = 0.02
 TIMESTEP_S = 0.005

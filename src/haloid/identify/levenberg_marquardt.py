@@ -1,0 +1,89 @@
+"""Levenberg–Marquardt on the reduced normal equations: the default solver.
+
+Comes in: a problem, coordinates z and initial states. Goes out: both at the minimum. Damping follows Nielsen's rule;
+coordinates at a lower bound whose gradient pushes further out are held there for the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from haloid.identify.problem import Linearised, Problem
+
+_FIRST_DAMPING = 1e-3
+_MOST_DAMPING = 1e12
+
+
+@dataclass(frozen=True)
+class Solution:
+    z: np.ndarray
+    states: np.ndarray
+    cost: float
+    iterations: int
+    converged: bool
+    linearised: Linearised
+    """At the solution."""
+
+
+Progress = Callable[[int, float, np.ndarray], None]
+"""Called after every accepted step with the iteration, the cost and the values of the columns."""
+
+
+def solve(
+    problem: Problem,
+    z: np.ndarray,
+    states: np.ndarray,
+    *,
+    iterations: int = 50,
+    tolerance: float = 1e-9,
+    progress: Progress | None = None,
+) -> Solution:
+    """Minimises the problem; `tolerance` is the relative decrease of the cost that ends it."""
+    damping, growth = _FIRST_DAMPING, 2.0
+    current = problem.linearise(z, states)
+    converged = False
+    iteration = 0
+    while iteration < iterations and not converged:
+        iteration += 1
+        while True:
+            step, state_step = _step(problem, current, z, damping)
+            trial_z = np.maximum(z + step, problem.unknowns.lower)
+            trial_states = states + state_step if problem.estimate_states else states
+            cost = problem.cost(trial_z, trial_states)
+            decrease, predicted = current.cost - cost, _predicted_decrease(current, step, state_step)
+            if np.isfinite(cost) and decrease >= 0:
+                break
+            damping *= growth
+            growth *= 2
+            if damping > _MOST_DAMPING:
+                return Solution(z, states, current.cost, iteration, True, current)
+        ratio = decrease / max(predicted, 1e-300)
+        damping *= max(1 / 3, 1 - (2 * ratio - 1) ** 3)
+        growth = 2.0
+        z, states = trial_z, trial_states
+        converged = decrease <= tolerance * max(current.cost, 1e-300) or cost < 1e-22
+        current = problem.linearise(z, states)
+        if progress is not None:
+            progress(iteration, current.cost, problem.unknowns.decode(z))
+    return Solution(z, states, current.cost, iteration, converged, current)
+
+
+def _step(problem: Problem, current: Linearised, z: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray]:
+    matrix, gradient = current.reduced(damping)
+    free = ~((z <= problem.unknowns.lower) & (gradient > 0))
+    step = np.zeros(len(z))
+    if free.any():
+        block = matrix[np.ix_(free, free)]
+        step[free] = -scipy.linalg.solve(block, gradient[free], assume_a="sym")
+    return step, current.state_step(step, damping)
+
+
+def _predicted_decrease(current: Linearised, step: np.ndarray, state_step: np.ndarray) -> float:
+    linear = current.gradient @ step + np.sum(current.state_gradient * state_step)
+    quadratic = step @ current.a @ step + np.einsum("bx,bxy,by->", state_step, current.e, state_step)
+    quadratic += 2 * np.einsum("p,bpx,bx->", step, current.c, state_step)
+    return float(-linear - 0.5 * quadratic)

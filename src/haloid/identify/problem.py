@@ -1,0 +1,184 @@
+"""The problem: a sum of squares over fragments, their unknown initial states eliminated.
+
+    minimise over θ and every fragment's initial state x_b:
+        ½ Σ_b ρ(‖r_b(θ, x_b)‖²) + ½ Σ_b ‖x_b − x̄_b‖²_Λ + ½ (θ − μ)ᵀ Π (θ − μ)  (+ the paper's regularisers, Eqs. 8-9)
+
+Linearised, each fragment adds its own block of normal equations [[A, C], [Cᵀ, E]]; the states leave by the Schur
+complement A − C E⁻¹ Cᵀ, so that the system to solve has only as many unknowns as there are parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from haloid.engines.analytic import Sensitivities
+from haloid.engines.fragments import Fragments
+from haloid.engines.physics import Column, Physics
+from haloid.identify.residuals import Residual
+from haloid.identify.unknowns import Unknowns
+
+_CHUNK = 8
+"""Fragments linearised at a time; bounds the memory and keeps the arrays in the cache."""
+
+
+class Engine(Protocol):
+    """Rolls fragments out and differentiates them."""
+
+    name: str
+
+    def predict(self, physics: Physics, fragments: Fragments, q0: np.ndarray, v0: np.ndarray) -> np.ndarray: ...
+
+    def jacobian(
+        self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
+    ) -> Sensitivities: ...
+
+
+@dataclass(frozen=True)
+class StatePrior:
+    """Where the initial states may lie: readings and velocities, (B, 2n)."""
+
+    mean: np.ndarray
+    std: np.ndarray
+    """(2n,)"""
+
+
+@dataclass(frozen=True)
+class Linearised:
+    """Normal equations at one point, in the solver's coordinates."""
+
+    cost: float
+    gradient: np.ndarray
+    """(P,) by the parameters, before elimination."""
+    a: np.ndarray
+    c: np.ndarray
+    """(B, P, 2n)"""
+    e: np.ndarray
+    """(B, 2n, 2n)"""
+    state_gradient: np.ndarray
+    """(B, 2n)"""
+    prior_information: np.ndarray
+    """(P, P) the part of `a` that is prior, not data."""
+
+    def reduced(self, damping: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """(P, P) matrix and (P,) gradient with the states eliminated, Levenberg–Marquardt damping added."""
+        e = _damped(self.e, damping)
+        solved = np.linalg.solve(e, self.c.swapaxes(1, 2))
+        a = _damped(self.a[None], damping)[0]
+        matrix = a - np.einsum("bpx,bxq->pq", self.c, solved, optimize=True)
+        return matrix, self.gradient - np.einsum("bxp,bx->p", solved, self.state_gradient)
+
+    def state_step(self, parameter_step: np.ndarray, damping: float) -> np.ndarray:
+        rhs = -self.state_gradient - parameter_step @ self.c
+        return np.linalg.solve(_damped(self.e, damping), rhs[..., None])[..., 0]
+
+
+def _damped(matrices: np.ndarray, damping: float) -> np.ndarray:
+    if damping == 0.0:
+        return matrices
+    result = matrices.copy()
+    i = np.arange(matrices.shape[-1])
+    result[:, i, i] *= 1 + damping
+    return result
+
+
+@dataclass(frozen=True)
+class Problem:
+    engine: Engine
+    fragments: Fragments
+    unknowns: Unknowns
+    residual: Residual
+    states: StatePrior
+    robust: float | None = None
+    """Huber's threshold in units of the noise; None: plain least squares."""
+    estimate_states: bool = True
+    """Whether the initial states are unknowns; otherwise they stay at the prior's mean (the paper's way)."""
+
+    def cost(self, z: np.ndarray, states: np.ndarray) -> float:
+        """The objective; infinity where the rollout leaves the finite numbers."""
+        values = self._values(z, states)
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = 0.5 * float(np.sum(_huber(values, self.robust)[0]))
+        if not np.isfinite(loss):
+            return np.inf
+        offset = self.unknowns.decode(z) - self.unknowns.prior.mean
+        prior = 0.5 * float(offset @ self.unknowns.prior.information @ offset)
+        return loss + prior + 0.5 * float(np.sum(((states - self.states.mean) / self.states.std) ** 2))
+
+    def _values(self, z: np.ndarray, states: np.ndarray) -> np.ndarray:
+        n = states.shape[1] // 2
+        readings = self.engine.predict(self.unknowns.physics(z), self.fragments, states[:, :n], states[:, n:])
+        return self.residual.values(readings, self.fragments)
+
+    def linearise(self, z: np.ndarray, states: np.ndarray) -> Linearised:
+        physics, slope = self.unknowns.physics(z), self.unknowns.slope(z)
+        chunks = [
+            self._linearise_chunk(physics, np.arange(start, min(start + _CHUNK, self.fragments.count)), states)
+            for start in range(0, self.fragments.count, _CHUNK)
+        ]
+        a = slope.T @ sum(chunk.a for chunk in chunks) @ slope
+        gradient = slope.T @ sum(chunk.gradient for chunk in chunks)
+        c = slope.T @ np.concatenate([chunk.c for chunk in chunks])
+        e = np.concatenate([chunk.e for chunk in chunks])
+        state_gradient = np.concatenate([chunk.state_gradient for chunk in chunks])
+
+        prior, state_information = self.unknowns.prior, 1 / self.states.std**2
+        offset, state_offset = self.unknowns.decode(z) - prior.mean, states - self.states.mean
+        prior_information = slope.T @ prior.information @ slope
+        cost = sum(chunk.cost for chunk in chunks) + 0.5 * float(offset @ prior.information @ offset)
+        cost += 0.5 * float(np.sum(state_information * state_offset**2))
+        return Linearised(
+            cost=cost,
+            gradient=gradient + slope.T @ prior.information @ offset,
+            a=a + prior_information,
+            c=c,
+            e=e + np.diag(state_information),
+            state_gradient=state_gradient + state_information * state_offset,
+            prior_information=prior_information,
+        )
+
+    def _linearise_chunk(self, physics: Physics, which: np.ndarray, states: np.ndarray) -> Linearised:
+        """The data's part of the normal equations of a few fragments, by the columns themselves."""
+        n = states.shape[1] // 2
+        fragments = self.fragments.chosen(which)
+        found = self.engine.jacobian(physics, self.unknowns.columns, fragments, states[which, :n], states[which, n:])
+        values = self.residual.values(found.readings, fragments)
+        loss, weight = _huber(values, self.robust)
+        root = np.sqrt(weight)[..., None]
+        by_parameter = self.residual.slope(found.readings, found.by_parameter) * root
+        by_state = self.residual.slope(found.readings, found.by_state) * root
+        if not self.estimate_states:
+            by_state = np.zeros_like(by_state)
+        weighted = values * root[..., 0]
+        transposed, state_transposed = by_parameter.swapaxes(1, 2), by_state.swapaxes(1, 2)
+        flat = by_parameter.reshape(-1, by_parameter.shape[-1])
+        return Linearised(
+            cost=0.5 * float(np.sum(loss)),
+            gradient=flat.T @ weighted.ravel(),
+            a=flat.T @ flat,
+            c=transposed @ by_state,
+            e=state_transposed @ by_state,
+            state_gradient=np.einsum("bxr,br->bx", state_transposed, weighted),
+            prior_information=np.zeros(0),
+        )
+
+    def residuals(self, z: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """(B, N + 1, n) predicted − read, rad."""
+        n = states.shape[1] // 2
+        readings = self.engine.predict(self.unknowns.physics(z), self.fragments, states[:, :n], states[:, n:])
+        return readings - self.fragments.readings
+
+    def shortened(self, rows: int) -> Problem:
+        return replace(self, fragments=self.fragments.shortened(rows))
+
+
+def _huber(values: np.ndarray, threshold: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """Loss 2ρ(r) and the weight of r² that has the same gradient."""
+    if threshold is None:
+        return values**2, np.ones_like(values)
+    size = np.abs(values)
+    inside = size <= threshold
+    loss = np.where(inside, values**2, 2 * threshold * size - threshold**2)
+    return loss, np.where(inside, 1.0, threshold / np.maximum(size, threshold))

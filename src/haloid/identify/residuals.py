@@ -1,0 +1,104 @@
+"""Residuals: how far a predicted fragment is from the recorded one.
+
+Two are offered on the same predictions: joint angles divided by the encoder noise, whose sum of squares is the
+log-likelihood, and the paper's Cartesian tracking loss (HALO Eqs. 5-7), whose sum of squares is L_track.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import mujoco
+import numpy as np
+
+from haloid.engines.fragments import Fragments
+
+
+class Residual(Protocol):
+    def values(self, readings: np.ndarray, fragments: Fragments) -> np.ndarray:
+        """(B, R) residuals of predicted readings (B, N + 1, n)."""
+        ...
+
+    def slope(self, readings: np.ndarray, by: np.ndarray) -> np.ndarray:
+        """(B, R, P) derivative of the residuals, from that of the readings (B, N + 1, n, P)."""
+        ...
+
+    def for_count(self, count: int) -> Residual:
+        """The same residual for a problem of `count` fragments."""
+        ...
+
+
+@dataclass(frozen=True)
+class JointResidual:
+    """(predicted − read) / noise, row 0 included: the first reading is a measurement like any other."""
+
+    noise_rad: np.ndarray
+    """(n,) standard deviation of each encoder."""
+
+    def values(self, readings: np.ndarray, fragments: Fragments) -> np.ndarray:
+        return ((readings - fragments.readings) / self.noise_rad).reshape(len(readings), -1)
+
+    def slope(self, readings: np.ndarray, by: np.ndarray) -> np.ndarray:
+        return (by / self.noise_rad[:, None]).reshape(len(by), -1, by.shape[-1])
+
+    def for_count(self, count: int) -> JointResidual:
+        return self
+
+
+class CartesianResidual:
+    """Body positions, all links once and the upper body αᵘ times more (HALO Eqs. 5-7, 1/B included)."""
+
+    def __init__(self, model: mujoco.MjModel, upper_links: list[str], upper_weight: float, count: int) -> None:
+        self._model = model
+        self._data = mujoco.MjData(model)
+        self._moves = _moved_by(model)
+        weight = np.ones(model.nbody - 1)
+        for link in upper_links:
+            weight[model.body(link).id - 1] += upper_weight
+        self._weight = weight
+        self._scale = np.sqrt(weight / count)
+
+    def for_count(self, count: int) -> CartesianResidual:
+        other = object.__new__(CartesianResidual)
+        other.__dict__.update(self.__dict__)
+        other._scale = np.sqrt(self._weight / count)
+        return other
+
+    def values(self, readings: np.ndarray, fragments: Fragments) -> np.ndarray:
+        difference = self._positions(readings)[0] - self._positions(fragments.readings)[0]
+        return (difference * self._scale[:, None]).reshape(len(readings), -1)
+
+    def slope(self, readings: np.ndarray, by: np.ndarray) -> np.ndarray:
+        position, anchor, axis = self._positions(readings)
+        lever = position[..., :, None, :] - anchor[..., None, :, :]
+        hinge = self._model.jnt_type[self._model.dof_jntid] == mujoco.mjtJoint.mjJNT_HINGE
+        turned = np.cross(np.broadcast_to(axis[..., None, :, :], lever.shape), lever)
+        moved = np.where(hinge[:, None], turned, axis[..., None, :, :])
+        jacobian = (moved * self._moves[..., None] * self._scale[:, None, None]).swapaxes(-1, -2)
+        flat = jacobian.reshape(*jacobian.shape[:2], -1, jacobian.shape[-1])
+        return (flat @ by).reshape(len(by), -1, by.shape[-1])
+
+    def _positions(self, readings: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """World positions of all links, joint anchors and axes, for readings (B, N + 1, n)."""
+        model, data = self._model, self._data
+        shape = readings.shape[:2]
+        position = np.empty((*shape, model.nbody - 1, 3))
+        anchor, axis = np.empty((2, *shape, model.nv, 3))
+        joints = model.dof_jntid
+        for index in np.ndindex(*shape):
+            data.qpos[:] = readings[index]
+            mujoco.mj_kinematics(model, data)
+            position[index] = data.xpos[1:]
+            anchor[index], axis[index] = data.xanchor[joints], data.xaxis[joints]
+        return position, anchor, axis
+
+
+def _moved_by(model: mujoco.MjModel) -> np.ndarray:
+    """(links, dofs) whether a degree of freedom moves a link."""
+    moves = np.zeros((model.nbody, model.nv), bool)
+    for body in range(1, model.nbody):
+        moves[body] = moves[model.body_parentid[body]]
+        first = model.body_dofadr[body]
+        moves[body, first : first + model.body_dofnum[body]] = True
+    return moves[1:]
