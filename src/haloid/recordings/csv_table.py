@@ -108,8 +108,9 @@ def _header(text: str, line: int, file: str) -> list[str]:
         problem = f"column {names.index('') + 1} has no name", "Name the column or remove it."
     elif len(set(names)) < len(names):
         first = Counter(names).most_common(1)[0][0]
-        places = " and ".join(str(i + 1) for i, name in enumerate(names) if name == first)
-        problem = f"column {shown(first)} stands there more than once (columns {places})", "Keep one of them."
+        places = [i + 1 for i, name in enumerate(names) if name == first]
+        found = f"column {shown(first)} stands there {len(places)} times (columns {places[0]} and {places[1]})"
+        problem = found, "Keep one of them."
     if problem:
         expected = "one header line of distinct, comma-separated names"
         raise RecordingError(file, f"line {line}", found=problem[0], expected=expected, next_step=problem[1])

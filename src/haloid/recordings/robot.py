@@ -10,7 +10,6 @@ from haloid.errors import HaloidError
 from haloid.recordings.errors import Origin, did_you_mean, shown
 from haloid.robots.load import KNOWN_ROBOTS, actuated_joints, load_spec
 
-
 _MODEL_SUFFIXES = (".xml", ".mjcf", ".urdf")
 
 

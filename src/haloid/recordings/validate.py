@@ -64,10 +64,10 @@ def _check_shapes(recording: Recording, origin: Origin) -> None:
     shapes = {channel: [(row_count, joint_count)] for channel in ("q", "target", "dq", "tau")}
     shapes |= {gain: [(joint_count,), (row_count, joint_count)] for gain in ("kp", "kd")}
     shapes |= {TIME: [(row_count,)], **{column: [(row_count,)] for column in recording.extra}}
-    arrays = {**recording.extra, **channel_arrays(recording), TIME: recording.time_s}
+    arrays = {TIME: recording.time_s, **channel_arrays(recording), **recording.extra}
     for column, values in arrays.items():
         if not isinstance(values, np.ndarray) or values.shape not in shapes[column] or values.dtype.kind not in "fiub":
-            found = f"shape {np.shape(values)} and type {getattr(values, 'dtype', type(values).__name__)}"
+            found = f"found shape {np.shape(values)} and type {getattr(values, 'dtype', type(values).__name__)}"
             raise origin.data_error(
                 column=column,
                 found=found,

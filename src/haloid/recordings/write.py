@@ -99,7 +99,7 @@ def _npz_bytes(columns: dict[str, np.ndarray], meta: str) -> bytes:
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, values in (columns | {META: np.array(meta)}).items():
             member = io.BytesIO()
-            np.lib.format.write_array(member, np.ascontiguousarray(values), allow_pickle=False)
+            np.lib.format.write_array(member, values, allow_pickle=False)
             archive.writestr(f"{name}.npy", member.getvalue())
     return data.getvalue()
 
