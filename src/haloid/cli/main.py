@@ -26,7 +26,7 @@ import haloid
 from haloid.cli import console
 from haloid.errors import HaloidError
 
-COMMANDS: tuple[str, ...] = ("demo",)
+COMMANDS: tuple[str, ...] = ("demo", "record")
 """In the order of `haloid --help`."""
 
 

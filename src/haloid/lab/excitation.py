@@ -24,7 +24,7 @@ class Excitation:
     """Length of the smooth start and of the smooth end."""
     lowest_hz: float = 0.1
     highest_hz: float = 2.0
-    harmonics: int = 6
+    harmonics: int = 4
     """Sines a joint, one in each of as many equal parts of the band (on a logarithmic scale)."""
     leg_amplitude_rad: float = 0.03
     waist_amplitude_rad: float = 0.45
@@ -32,7 +32,7 @@ class Excitation:
     limit_margin_rad: float = 0.08
     """Distance that references keep from the joints' limits."""
     velocity_limit_rad_s: float = 6.0
-    torque_fraction: float = 0.8
+    torque_fraction: float = 0.85
     """Share of every joint's effort limit that the references may need."""
 
 

@@ -23,11 +23,11 @@ _STAND_RAD = {
 }
 """A relaxed stand with flat feet and bent arms, by kind of joint; the right side's roll is mirrored; others are 0."""
 
-_ROOM_RAD = 0.15
+_ROOM_RAD = 0.12
 """Distance from joint limits that leaves the excitation some room."""
 _FREEDOM_RAD = 0.3
 """A departure from the stand that costs as much as a joint at its torque limit."""
-_ANKLE_WEIGHT = 1e4
+_ANKLE_WEIGHT = 1e3
 
 
 def stand(built: BuiltRobot) -> np.ndarray:
@@ -48,10 +48,10 @@ def lean(built: BuiltRobot) -> np.ndarray:
     dynamics = LabDynamics(built)
     lower, upper = _bounds(built)
     if built.free_foot is None:
-        moves, weight = np.eye(len(posture)), np.where(ankles, _ANKLE_WEIGHT, 3.0) / built.limits.effort_nm
+        moves, weight = np.eye(len(posture)), np.where(ankles, _ANKLE_WEIGHT, 2.0) / built.limits.effort_nm
         move_bounds = (lower - posture, upper - posture)
     else:
-        moves, weight = _both_feet_flat(built), 3.0 / built.limits.effort_nm
+        moves, weight = _both_feet_flat(built), 2.0 / built.limits.effort_nm
         move_bounds = (-_FREEDOM_RAD, _FREEDOM_RAD)
 
     def residual(move: np.ndarray) -> np.ndarray:

@@ -1,0 +1,113 @@
+"""`haloid record`: play an excitation on the simulated lab robot and write what its log would hold."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from haloid.cli import console
+
+if TYPE_CHECKING:
+    from haloid.lab.robot import LabRobot
+    from haloid.lab.sensors import Sensors
+
+
+@dataclass(frozen=True)
+class Config:
+    """Record the simulated lab robot: recordings, and the truth beside them.
+
+    Writes NAME.csv and NAME.json (NAME-1, NAME-2, ... for several runs) and NAME.truth.json, which holds what an
+    identification is to find and is for comparing only. A robot that falls is not recorded.
+
+    Examples:
+        haloid record -o out/unloaded --aged 3 --runs 3
+        haloid record -o out/loaded --aged 3 --runs 3 --payload halo-1 --seed 100
+        haloid record -o out/box --load torso_link 4 0 0 0.02 --noise 0.0005
+    """
+
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+    """NAME to write the recordings to."""
+    robot: str = "g1"
+    """A known robot, or the path of an MJCF or URDF file."""
+    clamp: str | None = "left_ankle_roll_link"
+    """The link held fixed in the world; None for a robot with a fixed base."""
+    support: Literal["single", "double"] = "single"
+    """double: the other foot rests on the floor."""
+    payload: Literal["none", "halo-1", "halo-2", "halo-3"] = "none"
+    """One of HALO's perturbation settings of the G1."""
+    load: Annotated[tuple[tuple[str, float, float, float, float], ...], tyro.conf.UseAppendAction] = ()
+    """LINK KG X Y Z: make a link heavier and shift its CoM by X Y Z m in its frame; may be repeated."""
+    aged: int | None = None
+    """Seed of the robot's wear: links, joint friction and damping, rotors. None: as in its data sheet."""
+    strength: float = 0.0
+    """Spread of the aged robot's motor strengths: 0.02 is ±2 %."""
+    gains: str = "stiff"
+    """A gain set of the robot, or model for the position servos in its own file."""
+    noise: float = 0.0005
+    """Standard deviation of the encoders' noise, rad."""
+    bias: float = 0.0
+    """Spread of the encoders' bias, ± rad; the same in every run."""
+    delay: float = 0.0
+    """Command delay, s."""
+    drop: float = 0.0
+    """Share of rows lost from the log."""
+    velocity: bool = False
+    """Record joint velocities as well."""
+    duration: float = 10.0
+    """Length of a run, s."""
+    runs: int = 1
+    """Number of runs, each with an excitation and noise of its own."""
+    timestep: float = 0.005
+    """Simulation step, s."""
+    seed: int = 0
+    """Seed of the first run; the next runs count on from it."""
+
+
+def run(config: Config) -> None:
+    from haloid.cli.runs import runs_table, write_runs
+    from haloid.lab.excitation import Excitation
+    from haloid.lab.record import record
+
+    robot, sensors = _robot(config), _sensors(config)
+    excitation = Excitation(duration_s=config.duration)
+    recorded = []
+    with console.progress("Recording") as say:
+        for number in range(config.runs):
+            say(f"run {number + 1} of {config.runs}")
+            name = config.out.name if config.runs == 1 else f"{config.out.name}-{number + 1}"
+            recorded.append(record(robot, sensors, excitation, seed=config.seed + number, name=name))
+    files = write_runs(recorded, config.out.parent, config.out.parent)
+    console.print_table(runs_table(recorded))
+    for file in files:
+        console.results.print(f"wrote {file}")
+
+
+def _robot(config: Config) -> "LabRobot":
+    from haloid.lab.aging import Aging
+    from haloid.lab.loads import Load, halo_setting
+    from haloid.lab.robot import LabRobot
+
+    loads = () if config.payload == "none" else halo_setting(int(config.payload.removeprefix("halo-")))
+    loads += tuple(Load(link, mass_kg, (x, y, z)) for link, mass_kg, x, y, z in config.load)
+    return LabRobot(
+        robot=config.robot,
+        clamp=config.clamp,
+        support=config.support,
+        loads=loads,
+        aging=None if config.aged is None else Aging(seed=config.aged, strength_fraction=config.strength),
+        gains=config.gains,
+        timestep_s=config.timestep,
+    )
+
+
+def _sensors(config: Config) -> "Sensors":
+    from haloid.lab.sensors import Sensors
+
+    return Sensors(
+        noise_rad=config.noise,
+        bias_rad=config.bias,
+        delay_s=config.delay,
+        drop_fraction=config.drop,
+        measure_velocity=config.velocity,
+    )
