@@ -70,6 +70,12 @@ def test_metadata_errors_name_the_npz(arrays, tmp_path):
     assert_words(error(tmp_path / "run.npz"), f"{tmp_path / 'run.npz'}: key 'clamp'", "Did you mean 'pelvis'?")
 
 
+def test_text_of_characters_that_do_not_exist(arrays, tmp_path):
+    meta = np.frombuffer(np.array("{}").tobytes()[:4] + b"\x69\x59\xc1\x00", dtype="<U2")
+    np.savez(tmp_path / "run.npz", **(arrays | {"meta": meta}))
+    assert_words(error(tmp_path / "run.npz"), "column 'meta': the text is damaged", "one json text")
+
+
 def test_files_that_are_no_npz(arrays, tmp_path):
     file = tmp_path / "run.npz"
     file.write_bytes(b"")

@@ -99,7 +99,8 @@ def _array(name: str, data: bytes, origin: Origin) -> np.ndarray:
 def _text(meta: np.ndarray, origin: Origin) -> str:
     try:
         if meta.size == 1 and meta.dtype.kind == "U":
-            return str(meta.item())
+            # decoded by hand: numpy makes strings of characters that do not exist
+            return meta.astype(meta.dtype.newbyteorder("<")).tobytes().decode("utf-32-le").rstrip("\0")
         if meta.size == 1 and meta.dtype.kind == "S":
             return meta.item().decode("utf-8-sig")
     except ValueError as error:
