@@ -35,7 +35,7 @@ test-wheel: .venv/.dev-stamp .venv-wheel/.stamp
 	@.venv/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@.venv-wheel/bin/python -m pip install --quiet --force-reinstall --no-deps dist/haloid-*.whl
 	@cd dist && $(THREADS) HALOID_TEST_WHEEL=1 ../.venv-wheel/bin/python $(PYTEST) -c ../pyproject.toml --rootdir .. \
-		--import-mode=importlib -p no:cacheprovider -m "not slow" ../tests
+		-p no:cacheprovider -m "not slow" ../tests
 
 check: .venv/.dev-stamp
 	@.venv/bin/ruff check .

@@ -1,6 +1,7 @@
 """The words and exit statuses of `haloid` itself, most of them through a tiny command registered for the test."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -134,9 +135,8 @@ def test_help_of_a_command_is_its_docstring_and_its_fields(register, capsys: pyt
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_every_command_has_a_summary_and_an_example(name: str):
     text = cli._help(cli._module(name))
-    assert len(f"  {name}  {text.splitlines()[0]}") <= 90
     assert text.splitlines()[0].endswith(".")
-    assert f"Example:\n    haloid {name}" in text
+    assert re.search(rf"\n\nExamples?:\n    haloid {name}\b", text)
 
 
 def test_help_lists_every_command_and_loads_nothing_heavy():
@@ -149,6 +149,7 @@ print("LOADED", [name for name in {HEAVY!r} if name in sys.modules])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert all(f"\n  {name} " in done.stdout for name in cli.COMMANDS)
+    assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stdout.endswith("LOADED []\n")
 
 

@@ -1,7 +1,7 @@
 """The words of every defect that a json can have."""
 
 import pytest
-from words import assert_words
+from tests.recordings.words import assert_words
 
 KNEE = "left_knee_joint"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from words import assert_words
+from tests.recordings.words import assert_words
 
 from haloid.recordings.errors import RecordingError
 from haloid.recordings.read import read_recording

@@ -5,7 +5,7 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
-from words import assert_words
+from tests.recordings.words import assert_words
 
 from haloid.recordings.errors import RecordingError
 from haloid.recordings.recording import Recording

@@ -6,7 +6,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
-from words import assert_words
+from tests.recordings.words import assert_words
 
 from haloid.recordings.errors import RecordingError
 from haloid.recordings.validate import validate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from words import assert_words
+from tests.recordings.words import assert_words
 
 from haloid.recordings.errors import RecordingError
 from haloid.recordings.read import read_recording

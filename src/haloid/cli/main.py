@@ -28,6 +28,7 @@ from haloid.errors import HaloidError
 
 COMMANDS: tuple[str, ...] = ("demo", "record")
 """In the order of `haloid --help`."""
+LINE_WIDTH = 80
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -83,13 +84,21 @@ def _help(module: ModuleType) -> str:
 
 
 def _overview() -> str:
-    width = max((len(name) for name in COMMANDS), default=0)
-    summaries = [f"  {name:{width}}  {_help(_module(name)).splitlines()[0]}" for name in COMMANDS]
+    indent = max(map(len, COMMANDS)) + 4
+    summaries = [
+        textwrap.fill(
+            _help(_module(name)).splitlines()[0],
+            LINE_WIDTH,
+            initial_indent=f"  {name}".ljust(indent),
+            subsequent_indent=" " * indent,
+        )
+        for name in COMMANDS
+    ]
     return "\n".join(
         [
             "usage: haloid COMMAND [OPTIONS]",
             "",
-            textwrap.fill(haloid.__doc__ or "", 80),
+            textwrap.fill(haloid.__doc__ or "", LINE_WIDTH),
             "",
             "commands:",
             *summaries,
