@@ -12,6 +12,8 @@ import numpy as np
 from haloid.lab.built import BuiltRobot
 from haloid.robots.floor import FLOOR
 
+_FOOT_LOAD_WEIGHT = 3.0
+"""A free foot without any load counts as much as a joint at three times its torque limit; half the weight nothing."""
 _SOLE_MOMENT_NM = 5.0
 """A tilting moment under the free foot that counts as much as a joint at its torque limit."""
 
@@ -28,6 +30,7 @@ class LabDynamics:
         if built.free_foot is not None:
             self.free_foot_id = self.model.body(built.free_foot).id
             self.floor_height_m = float(self.model.geom(FLOOR).pos[2])
+            self.half_weight_n = -0.5 * self.model.opt.gravity[2] * float(np.sum(self.model.body_mass))
 
     def torque(self, q_rad: np.ndarray, dq_rad_s: np.ndarray, ddq_rad_s2: np.ndarray) -> np.ndarray:
         """(T, n) torques in N·m for (T, n) motions."""
@@ -52,7 +55,8 @@ class LabDynamics:
         """Joint torques that a vertical force and a tilting moment under the free foot take off the motors.
 
         The floor and the clamp share the weight in a way that statics leaves open; of all shares this is the one
-        with the smallest torques relative to the joints' limits and little moment, which a sole can hardly carry.
+        with the smallest torques relative to the joints' limits, about half the weight on each foot, and little moment,
+        which a sole can hardly carry.
         """
         below_foot = self.data.xpos[self.free_foot_id].copy()
         below_foot[2] = self.floor_height_m
@@ -60,7 +64,8 @@ class LabDynamics:
         mujoco.mj_jac(self.model, self.data, linear, angular, below_foot, self.free_foot_id)
         wrench_to_torque = np.vstack([linear[2], angular[:2]])[:, self.built.dof_of].T
         weight = 1.0 / self.built.limits.effort_nm
-        moments = np.diag([0.0, 1.0, 1.0])[1:] / _SOLE_MOMENT_NM
-        rows = np.vstack([weight[:, None] * wrench_to_torque, moments])
-        wrench, *_ = np.linalg.lstsq(rows, np.concatenate([weight * tau_nm, [0.0, 0.0]]), rcond=None)
+        ease = np.diag([_FOOT_LOAD_WEIGHT / self.half_weight_n, 1.0 / _SOLE_MOMENT_NM, 1.0 / _SOLE_MOMENT_NM])
+        rows = np.vstack([weight[:, None] * wrench_to_torque, ease])
+        wanted = np.concatenate([weight * tau_nm, [_FOOT_LOAD_WEIGHT, 0.0, 0.0]])
+        wrench, *_ = np.linalg.lstsq(rows, wanted, rcond=None)
         return wrench_to_torque @ wrench
