@@ -79,3 +79,8 @@ def test_a_posture_beyond_the_torque_limits_is_refused():
 def test_ramps_must_fit():
     with pytest.raises(HaloidError, match=r"1.5 s has no room for two ramps of 1 s; make it longer"):
         wave(excitation=Excitation(duration_s=1.5))
+
+
+def test_the_band_must_be_one():
+    with pytest.raises(HaloidError, match=r"band is 2 to 1 Hz; expected two frequencies above 0, the lower one first"):
+        Excitation(lowest_hz=2.0, highest_hz=1.0)

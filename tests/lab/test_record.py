@@ -109,6 +109,8 @@ def test_any_reference_can_be_played():
     by_reference, _ = record(LOADED, SENSORS, reference, seed=3)
     by_seed, _ = record(LOADED, SENSORS, SHORT, seed=3)
     np.testing.assert_array_equal(by_reference.q_rad, by_seed.q_rad)
+    with pytest.raises(HaloidError, match="the reference is for the joints knee; expected those of the robot"):
+        record(LOADED, SENSORS, replace(reference, joint_names=("knee",)))
 
 
 def test_a_robot_that_falls_is_not_recorded():

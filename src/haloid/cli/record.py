@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from haloid.cli import console
+from haloid.errors import HaloidError
 
 if TYPE_CHECKING:
     from haloid.lab.robot import LabRobot
@@ -69,15 +70,20 @@ def run(config: Config) -> None:
     from haloid.lab.excitation import Excitation
     from haloid.lab.record import record
 
+    if config.runs < 1:
+        raise HaloidError(f"--runs is {config.runs}; expected at least 1")
+    if config.strength and config.aged is None:
+        raise HaloidError("--strength is a spread of the aged robot; give --aged SEED as well")
+    out = config.out.with_suffix("") if config.out.suffix in (".csv", ".json") else config.out
     robot, sensors = _robot(config), _sensors(config)
     excitation = Excitation(duration_s=config.duration)
     recorded = []
     with console.progress("Recording") as say:
         for number in range(config.runs):
             say(f"run {number + 1} of {config.runs}")
-            name = config.out.name if config.runs == 1 else f"{config.out.name}-{number + 1}"
+            name = out.name if config.runs == 1 else f"{out.name}-{number + 1}"
             recorded.append(record(robot, sensors, excitation, seed=config.seed + number, name=name))
-    files = write_runs(recorded, config.out.parent, config.out.parent)
+    files = write_runs(recorded, out.parent, out.parent)
     console.print_table(runs_table(recorded))
     for file in files:
         console.results.print(f"wrote {file}")

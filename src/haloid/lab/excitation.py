@@ -35,6 +35,18 @@ class Excitation:
     torque_fraction: float = 0.85
     """Share of every joint's effort limit that the references may need."""
 
+    def __post_init__(self) -> None:
+        if self.duration_s < 2 * self.ramp_s:
+            raise HaloidError(
+                f"an excitation of {self.duration_s:g} s has no room for two ramps of {self.ramp_s:g} s; "
+                "make it longer or the ramps shorter"
+            )
+        if not 0 < self.lowest_hz < self.highest_hz:
+            raise HaloidError(
+                f"the excitation's band is {self.lowest_hz:g} to {self.highest_hz:g} Hz; expected two frequencies "
+                "above 0, the lower one first"
+            )
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -104,11 +116,6 @@ def _windowed_sines(
     excitation: Excitation, joints: int, time_s: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shapes (T, n) of peak 1 and their first and second time derivatives."""
-    if excitation.duration_s < 2 * excitation.ramp_s:
-        raise HaloidError(
-            f"an excitation of {excitation.duration_s:g} s has no room for two ramps of {excitation.ramp_s:g} s; "
-            "make it longer or the ramps shorter"
-        )
     rng = np.random.default_rng(seed)
     edges = np.geomspace(excitation.lowest_hz, excitation.highest_hz, excitation.harmonics + 1)
     omega = 2 * np.pi * rng.uniform(edges[:-1, None], edges[1:, None], (excitation.harmonics, joints))

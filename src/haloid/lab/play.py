@@ -49,6 +49,11 @@ class Playback:
 def play(robot: LabRobot, reference: Reference, sensors: Sensors) -> Playback:
     """Plays `reference` after a moment's rest; raises FellError if the robot does not stay with it."""
     built = robot.built
+    if reference.joint_names != built.joint_names:
+        raise HaloidError(
+            f"the reference is for the joints {', '.join(reference.joint_names)}; expected those of the robot in its "
+            f"own order: {', '.join(built.joint_names)}"
+        )
     bias_rad = sensors.bias_of(len(built.joint_names))
     target_rad = feed_forward_targets(built, reference)
     settle_rows = round(SETTLE_S / robot.control_dt_s)

@@ -26,8 +26,11 @@ _STAND_RAD = {
 _ROOM_RAD = 0.12
 """Distance from joint limits that leaves the excitation some room."""
 _FREEDOM_RAD = 0.3
-"""A departure from the stand that costs as much as a joint at its torque limit."""
+"""A departure from the stand that counts as one."""
+_EFFORT_WEIGHT = 2.0
+"""What a joint at its torque limit counts against that."""
 _ANKLE_WEIGHT = 1e3
+"""The same for the clamped ankle, which thereby carries next to nothing."""
 
 
 def stand(built: BuiltRobot) -> np.ndarray:
@@ -48,10 +51,10 @@ def lean(built: BuiltRobot) -> np.ndarray:
     dynamics = LabDynamics(built)
     lower, upper = _bounds(built)
     if built.free_foot is None:
-        moves, weight = np.eye(len(posture)), np.where(ankles, _ANKLE_WEIGHT, 2.0) / built.limits.effort_nm
+        moves, weight = np.eye(len(posture)), np.where(ankles, _ANKLE_WEIGHT, _EFFORT_WEIGHT) / built.limits.effort_nm
         move_bounds = (lower - posture, upper - posture)
     else:
-        moves, weight = _both_feet_flat(built), 2.0 / built.limits.effort_nm
+        moves, weight = _both_feet_flat(built), _EFFORT_WEIGHT / built.limits.effort_nm
         move_bounds = (-_FREEDOM_RAD, _FREEDOM_RAD)
 
     def residual(move: np.ndarray) -> np.ndarray:
@@ -81,20 +84,10 @@ def clamped_ankles(built: BuiltRobot) -> np.ndarray:
     """(n,) True for the ankle joints that carry the robot: most of its mass is beyond them."""
     model = built.model
     whole_kg = float(np.sum(model.body_mass))
-    bodies = [int(model.joint(name).id) for name in built.joint_names]
-    beyond_kg = model.body_subtreemass[model.jnt_bodyid[bodies]]
+    joints = [model.joint(name).id for name in built.joint_names]
+    beyond_kg = model.body_subtreemass[model.jnt_bodyid[joints]]
     named = np.array(["ankle" in name for name in built.joint_names])
     return named & (beyond_kg > 0.5 * whole_kg)
-
-
-def toppling_stiffness(built: BuiltRobot, posture_rad: np.ndarray) -> np.ndarray:
-    """(n, n) N·m/rad, the derivative of the static torques; servo stiffness must outweigh its negative part."""
-    dynamics, step = LabDynamics(built), 1e-6
-    columns = [
-        (dynamics.static_torque(posture_rad + step * unit) - dynamics.static_torque(posture_rad - step * unit))
-        for unit in np.eye(len(posture_rad))
-    ]
-    return np.array(columns).T / (2 * step)
 
 
 def _bounds(built: BuiltRobot) -> tuple[np.ndarray, np.ndarray]:

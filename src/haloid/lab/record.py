@@ -1,7 +1,7 @@
 """Recording the lab robot: robot, sensors and excitation in; what a real robot's log would hold, and the truth, out.
 
-robot = LabRobot(loads=halo_setting(1), aging=Aging(seed=3))
-recording, truth = record(robot, Sensors(noise_rad=0.0005), seed=1)
+>>> robot = LabRobot(loads=halo_setting(1), aging=Aging(seed=3))  # doctest: +SKIP
+>>> recording, truth = record(robot, Sensors(noise_rad=0.0005), seed=1)  # doctest: +SKIP
 """
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ def record(
 ) -> tuple[Recording, Truth]:
     """One run of the lab robot; `seed` decides its multi-sine and its noise, and nothing about the robot itself.
 
-    Any `Reference` in the robot's joint order may be played instead of a multi-sine.
+    Any `Reference` in the robot's joint order and at its control period may be played instead of a multi-sine.
     """
     built = robot.built
     reference = excitation if isinstance(excitation, Reference) else design(robot, excitation, seed)
@@ -62,18 +62,12 @@ def design(robot: LabRobot, excitation: Excitation, seed: int) -> Reference:
 
     In double support the legs only carry.
     """
-    built = robot.built
+    built, torque_of = robot.built, LabDynamics(robot.built).torque
     if robot.support == "double":
         excitation = replace(excitation, leg_amplitude_rad=0.0)
     while True:
         reference = multi_sine(
-            excitation,
-            built.joint_names,
-            robot.posture_rad,
-            built.limits,
-            LabDynamics(built).torque,
-            robot.control_dt_s,
-            seed,
+            excitation, built.joint_names, robot.posture_rad, built.limits, torque_of, robot.control_dt_s, seed
         )
         arm_rad = excitation.arm_amplitude_rad
         if arm_rad < _QUIETEST_ARM_RAD or not self_collisions(built, reference.q_rad):

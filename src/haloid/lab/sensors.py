@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from haloid.errors import HaloidError
+
 _STREAM = 2
 """Separates the noise from the excitation of a run with the same seed."""
 ENCODER_STEP_RAD = 2 * np.pi / 65536
@@ -32,6 +34,10 @@ class Sensors:
     measure_velocity: bool = False
     """Log velocities as well."""
     velocity_noise_rad_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.drop_fraction < 1.0:
+            raise HaloidError(f"the share of rows lost is {self.drop_fraction:g}; expected 0 or more and less than 1")
 
     def bias_of(self, joints: int) -> np.ndarray:
         """The encoder bias of each of `joints` joints, in rad: the encoder reads q + bias."""

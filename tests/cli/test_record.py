@@ -34,3 +34,13 @@ def test_a_misspelt_link_is_one_line(tmp_path: Path, capsys):
     words = ["record", "-o", str(tmp_path / "run"), "--load", "torso", "4", "0", "0", "0"]
     assert cli.main(words) == 1
     assert "haloid: the robot has no link 'torso'; the nearest are: torso_link" in capsys.readouterr().err
+
+
+def test_options_that_mean_nothing_are_refused(tmp_path: Path, capsys):
+    out = str(tmp_path / "run")
+    assert cli.main(["record", "-o", out, "--strength", "0.02"]) == 1
+    assert "--strength is a spread of the aged robot; give --aged SEED as well" in capsys.readouterr().err
+    assert cli.main(["record", "-o", out, "--runs", "0"]) == 1
+    assert "--runs is 0; expected at least 1" in capsys.readouterr().err
+    assert cli.main(["record", "-o", out, "--drop", "1"]) == 1
+    assert "the share of rows lost is 1; expected 0 or more and less than 1" in capsys.readouterr().err
