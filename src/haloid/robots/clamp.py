@@ -13,6 +13,7 @@ Every joint keeps its name, coordinate, limits and passive properties; only the 
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from itertools import pairwise, product
 
 import mujoco
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from haloid.errors import HaloidError
 
 _OLD = "old tree/"
-_NAMED_KINDS = ("bodies", "joints", "geoms", "sites", "cameras", "lights")
+_HELD_KINDS = ("joints", "geoms", "sites", "cameras", "lights", "frames")
 _STRUCTURE = {"parent", "frame", "id", "signature", "compiler", "classname", "childclass", "info", "plugin"}
 _BODY_LISTS = {"bodies", "joints", "geoms", "sites", "cameras", "lights", "frames"}
 
@@ -38,6 +39,7 @@ def clamp(spec: mujoco.MjSpec, link: str | None, pose: Sequence[float] | np.ndar
     new = spec.copy()
     if link is None:
         return new
+    new.compiler.fusestatic = False  # the clamped link is static: it must stay a link
     model = new.compile()
     chain = _chain_to_root(new, model, link)
     pose_w = _zero_pose(model, link) if pose is None else _checked_pose(pose)
@@ -46,20 +48,20 @@ def clamp(spec: mujoco.MjSpec, link: str | None, pose: Sequence[float] | np.ndar
     for key in list(new.keys):
         new.delete(key)
     old_bodies = {body.name: body for body in new.bodies}
-    for kind in _NAMED_KINDS:  # references (actuators, sensors, ...) go by name, so the new tree inherits them
-        for element in getattr(new, kind):
-            if element.name and element.name != "world":
-                element.name = _OLD + element.name
-    for number, frame in enumerate(new.frames):
-        frame.name = f"{_OLD}frame {number}"
+    for element in _elements_below(old_bodies[chain[-1]]):
+        if element.name:  # references (actuators, sensors, ...) go by name, so the new tree inherits them
+            element.name = _OLD + element.name
+    _resolve_damping_ratios(new, model)
 
     grower = _Grower(model, old_bodies, chain)
     clamped = grower.add(new.worldbody, old_bodies[chain[0]], pose_w[:3], pose_w[3:], joints=False)
-    for child_name, parent_name in zip(chain[:-1], chain[1:], strict=True):
+    for child_name, parent_name in pairwise(chain):
         clamped = grower.add_reversed(clamped, child_name, parent_name)
+    new.compile()  # makes all references point into the new tree; MuJoCo deletes those into the old one with it
     new.delete(old_bodies[chain[-1]])
-
+    _exclude_neighbours(new, link)
     new_model = new.compile()
+    _drop_static_pairs(new, new_model)
     for key in keys:
         key.add_to(new, new_model)
     return new
@@ -73,7 +75,7 @@ def _chain_to_root(spec: mujoco.MjSpec, model: mujoco.MjModel, link: str) -> lis
         hint = f"did you mean {' or '.join(near)}?" if near else f"the links are: {', '.join(bodies)}"
         raise ClampError(f"the robot has no link '{link}' to clamp; {hint}")
     if unnamed := sum(1 for body in spec.bodies if not body.name):
-        raise ClampError(f"{unnamed} links of the robot have no name; name every body to clamp one")
+        raise ClampError(f"the number of links without a name is {unnamed}; name every body to clamp one")
     chain = [link]
     while (parent := spec.body(chain[-1]).parent).name != "world":
         chain.append(parent.name)
@@ -95,6 +97,54 @@ def _chain_to_root(spec: mujoco.MjSpec, model: mujoco.MjModel, link: str) -> lis
                     f"{kind.name[6:].lower()} joint; only hinge and slide joints can be reversed"
                 )
     return chain
+
+
+def _elements_below(body) -> list:
+    """The body, its subtree and everything that is fixed to them."""
+    elements = [body] + [element for kind in _HELD_KINDS for element in getattr(body, kind)]
+    return elements + [element for child in body.bodies for element in _elements_below(child)]
+
+
+def _resolve_damping_ratios(spec: mujoco.MjSpec, model: mujoco.MjModel) -> None:
+    """Writes damping that MuJoCo derives from the inertia of the whole tree as numbers: they belong to the old tree."""
+    for actuator in spec.actuators:
+        if actuator.biastype == mujoco.mjtBias.mjBIAS_AFFINE and actuator.biasprm[2] > 0:
+            actuator.biasprm[2] = model.actuator_biasprm[actuator.id, 2]
+    for joint in spec.joints:
+        if np.any(joint.springdamper):
+            joint.stiffness[0] = model.jnt_stiffness[joint.id]
+            joint.damping[0] = model.dof_damping[model.jnt_dofadr[joint.id]]
+            joint.springdamper = [0.0, 0.0]
+
+
+def _exclude_neighbours(spec: mujoco.MjSpec, link: str) -> None:
+    """Keeps the clamped link from touching the links joined to it.
+
+    MuJoCo lets no link touch its parent, unless the parent is fixed in the world, as the clamped link now is.
+    """
+    fixed, joined = _rigid_group(spec.body(link))
+    moving = [body for neighbour in joined for body in _rigid_group(neighbour)[0]]
+    known = {frozenset((exclude.bodyname1, exclude.bodyname2)) for exclude in spec.excludes}
+    for one, other in product(fixed, moving):
+        if one.geoms and other.geoms and frozenset((one.name, other.name)) not in known:
+            spec.add_exclude(bodyname1=one.name, bodyname2=other.name)
+
+
+def _drop_static_pairs(spec: mujoco.MjSpec, model: mujoco.MjModel) -> None:
+    """Deletes contact pairs of the clamped link with the world: MuJoCo gives up on contacts between static bodies."""
+    static = {model.geom(i).name for i in range(model.ngeom) if model.body_weldid[model.geom_bodyid[i]] == 0}
+    for pair in list(spec.pairs):
+        if {pair.geomname1, pair.geomname2} <= static:
+            spec.delete(pair)
+
+
+def _rigid_group(body) -> tuple[list, list]:
+    """The body with those welded to it from below, and the bodies that joints connect to this group."""
+    group, joined = [body], []
+    for member in group:
+        for child in member.bodies:
+            (joined if child.joints else group).append(child)
+    return group, joined
 
 
 def _zero_pose(model: mujoco.MjModel, link: str) -> np.ndarray:
@@ -135,7 +185,7 @@ class _Grower:
                 _copy_fields(element, copy, skip={"name"})
                 copy.name = element.name.removeprefix(_OLD)
                 if element.frame is not None:
-                    copy.set_frame(frames[element.frame.name])
+                    copy.set_frame(frames[element.frame])
         for child in old.bodies:
             child_name = child.name.removeprefix(_OLD)
             if child_name not in self.chain:
@@ -167,12 +217,12 @@ class _Grower:
 def _copy_frames(old, body) -> dict:
     frames = {}
     for frame in old.frames:
-        copy = body.add_frame(pos=frame.pos, quat=frame.quat)
+        copy = body.add_frame(name=frame.name.removeprefix(_OLD), pos=frame.pos, quat=frame.quat)
         _copy_fields(frame.alt, copy.alt, skip=set())
-        frames[frame.name] = copy
+        frames[frame] = copy
     for frame in old.frames:
         if frame.frame is not None:
-            frames[frame.name].set_frame(frames[frame.frame.name])
+            frames[frame].set_frame(frames[frame.frame])
     return frames
 
 
@@ -190,26 +240,25 @@ def _copy_fields(source, target, skip: set[str]) -> None:
 
 
 class _JointwiseKey:
-    """A keyframe remembered by joint, since the order of the coordinates changes and the free joint goes."""
+    """A keyframe remembered by joint, since the order of the coordinates changes and the root's free joint goes."""
 
     def __init__(self, model: mujoco.MjModel, key) -> None:
-        self.name, self.time = key.name, key.time
-        qpos, qvel = np.array(key.qpos), np.array(key.qvel)
-        self.ctrl, self.act = np.array(key.ctrl), np.array(key.act)
-        self.qpos: dict[str, float] = {}
-        self.qvel: dict[str, float] = {}
-        for j in range(model.njnt):
-            if model.jnt_type[j] in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
-                name = model.joint(j).name
-                if qpos.size == model.nq:
-                    self.qpos[name] = qpos[model.jnt_qposadr[j]]
-                if qvel.size == model.nv:
-                    self.qvel[name] = qvel[model.jnt_dofadr[j]]
+        self.kept = {field: getattr(key, field) for field in ("name", "time", "act", "ctrl", "mpos", "mquat")}
+        self.qpos = _by_joint(model, key.qpos, model.nq, model.jnt_qposadr)
+        self.qvel = _by_joint(model, key.qvel, model.nv, model.jnt_dofadr)
 
     def add_to(self, spec: mujoco.MjSpec, model: mujoco.MjModel) -> None:
         qpos, qvel = model.qpos0.copy(), np.zeros(model.nv)
-        for name, value in self.qpos.items():
-            qpos[model.joint(name).qposadr[0]] = value
-        for name, value in self.qvel.items():
-            qvel[model.joint(name).dofadr[0]] = value
-        spec.add_key(name=self.name, time=self.time, qpos=qpos, qvel=qvel, ctrl=self.ctrl, act=self.act)
+        for vector, values, addresses in ((qpos, self.qpos, model.jnt_qposadr), (qvel, self.qvel, model.jnt_dofadr)):
+            for j in range(model.njnt):
+                value = values.get(model.joint(j).name, ())
+                vector[addresses[j] : addresses[j] + len(value)] = value
+        spec.add_key(qpos=qpos, qvel=qvel, **self.kept)
+
+
+def _by_joint(model: mujoco.MjModel, values, size: int, addresses: np.ndarray) -> dict[str, np.ndarray]:
+    """A key's coordinates by the joint's name; none where the key leaves them open."""
+    if len(values) != size:
+        return {}
+    names = [model.joint(j).name for j in range(model.njnt)]
+    return {name: part for name, part in zip(names, np.split(values, addresses[1:]), strict=True) if name}
