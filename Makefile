@@ -14,7 +14,8 @@ PYTHON ?= $(shell for p in python3.11 python3 python; do \
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
-PIP_INSTALL := -m pip install --quiet --constraint constraints.txt
+# Compiled on first import: most files of the dependencies never are.
+PIP_INSTALL := -m pip install --quiet --no-compile --constraint constraints.txt
 SPECIFIED := pyproject.toml constraints.txt
 # Two processes, one thread of linear algebra each.
 THREADS := OPENBLAS_NUM_THREADS=1

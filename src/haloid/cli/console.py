@@ -56,10 +56,17 @@ def _plain_lines(what: str) -> Callable[[str], None]:
 
 def print_table(table: "Table") -> None:
     """Print a report's table to stdout."""
+    rows = table.texts()
     grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, is_numeric in zip(table.columns, table.numeric_columns(), strict=True):
-        grid.add_column(name, justify="right" if is_numeric else "left", overflow="fold")
-    for row in table.texts():
+    for column, is_numeric in enumerate(table.numeric_columns()):
+        words = [*table.columns[column].split(), *(row[column] for row in rows)]
+        grid.add_column(
+            table.columns[column],
+            justify="right" if is_numeric else "left",
+            max_width=max(map(len, words)) if is_numeric else None,  # the room is for words, not for long headings
+            overflow="fold",
+        )
+    for row in rows:
         grid.add_row(*row)
     results.print(grid)
     if table.note:
