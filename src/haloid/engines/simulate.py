@@ -60,9 +60,15 @@ class Simulator:
         self.effort_limit = np.full(model.nv, np.inf)
         limited = model.actuator_forcelimited[self._actuator_of_dof].astype(bool)
         self.effort_limit[limited] = model.actuator_forcerange[self._actuator_of_dof, 1][limited]
-        self._threads = os.cpu_count() or 1
-        self._rollout = mujoco.rollout.Rollout(nthread=self._threads if self._threads > 1 else 0)
-        self._data = [mujoco.MjData(model) for _ in range(self._threads)]
+        threads = os.cpu_count() or 1
+        self._rollout = mujoco.rollout.Rollout(nthread=threads if threads > 1 else 0)
+        self._data = [mujoco.MjData(model) for _ in range(threads)]
+
+    def use_one_thread(self) -> None:
+        """Rolls out in the calling thread alone, as a forked process must."""
+        self._inherited = self._rollout  # its threads did not survive the fork: destroying it would wait for them
+        self._rollout = mujoco.rollout.Rollout(nthread=0)
+        self._data = self._data[:1]
 
     @property
     def dof_joints(self) -> tuple[str, ...]:

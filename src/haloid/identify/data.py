@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -169,7 +170,7 @@ def _pieces(recording: Recording) -> list[slice]:
     """The gap-free pieces of a recording."""
     breaks = np.flatnonzero(np.diff(recording.time_s) > 1.5 * recording.control_dt_s) + 1
     edges = [0, *breaks.tolist(), len(recording.time_s)]
-    return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [slice(a, b) for a, b in pairwise(edges)]
 
 
 def _usable_starts(recording: Recording, simulator: Simulator, rows: int) -> np.ndarray:

@@ -14,7 +14,6 @@ import scipy.linalg
 
 from haloid.identify.problem import Linearised, Problem
 
-_FIRST_DAMPING = 1e-3
 _MOST_DAMPING = 1e12
 
 
@@ -39,11 +38,12 @@ def solve(
     states: np.ndarray,
     *,
     iterations: int = 50,
-    tolerance: float = 1e-9,
+    tolerance: float = 1e-3,
+    damping: float = 1e-3,
     progress: Progress | None = None,
 ) -> Solution:
-    """Minimises the problem; `tolerance` is the relative decrease of the cost that ends it."""
-    damping, growth = _FIRST_DAMPING, 2.0
+    """Minimises the problem; a step that lowers the cost by no more than `tolerance` ends it."""
+    growth = 2.0
     current = problem.linearise(z, states)
     converged = False
     iteration = 0
@@ -57,7 +57,7 @@ def solve(
             decrease, predicted = current.cost - cost, _predicted_decrease(current, step, state_step)
             if np.isfinite(cost) and decrease >= 0:
                 break
-            damping *= growth
+            damping = max(damping * growth, 1e-6)
             growth *= 2
             if damping > _MOST_DAMPING:
                 return Solution(z, states, current.cost, iteration, True, current)
@@ -65,7 +65,7 @@ def solve(
         damping *= max(1 / 3, 1 - (2 * ratio - 1) ** 3)
         growth = 2.0
         z, states = trial_z, trial_states
-        converged = decrease <= tolerance * max(current.cost, 1e-300) or cost < 1e-22
+        converged = decrease <= max(tolerance, 1e-13 * current.cost)
         current = problem.linearise(z, states)
         if progress is not None:
             progress(iteration, current.cost, problem.unknowns.decode(z))

@@ -17,6 +17,7 @@ import numpy as np
 from haloid.engines.analytic import Sensitivities
 from haloid.engines.fragments import Fragments
 from haloid.engines.physics import Column, Physics
+from haloid.engines.workers import Workers
 from haloid.identify.residuals import Residual
 from haloid.identify.unknowns import Unknowns
 
@@ -95,6 +96,8 @@ class Problem:
     """Huber's threshold in units of the noise; None: plain least squares."""
     estimate_states: bool = True
     """Whether the initial states are unknowns; otherwise they stay at the prior's mean (the paper's way)."""
+    workers: Workers | None = None
+    """Where the fragments are linearised; None: here."""
 
     def cost(self, z: np.ndarray, states: np.ndarray) -> float:
         """The objective; infinity where the rollout leaves the finite numbers."""
@@ -114,10 +117,20 @@ class Problem:
 
     def linearise(self, z: np.ndarray, states: np.ndarray) -> Linearised:
         physics, slope = self.unknowns.physics(z), self.unknowns.slope(z)
-        chunks = [
-            self._linearise_chunk(physics, np.arange(start, min(start + _CHUNK, self.fragments.count)), states)
-            for start in range(0, self.fragments.count, _CHUNK)
+        workers = self.workers or Workers(self.engine, processes=1)
+        pieces = [
+            _Piece(
+                physics,
+                self.unknowns.columns,
+                self.fragments.chosen(which),
+                states[which],
+                self.residual,
+                self.robust,
+                self.estimate_states,
+            )
+            for which in np.array_split(np.arange(self.fragments.count), -(-self.fragments.count // _CHUNK))
         ]
+        chunks = workers.map(_linearise_piece, pieces)
         a = slope.T @ sum(chunk.a for chunk in chunks) @ slope
         gradient = slope.T @ sum(chunk.gradient for chunk in chunks)
         c = slope.T @ np.concatenate([chunk.c for chunk in chunks])
@@ -139,31 +152,6 @@ class Problem:
             prior_information=prior_information,
         )
 
-    def _linearise_chunk(self, physics: Physics, which: np.ndarray, states: np.ndarray) -> Linearised:
-        """The data's part of the normal equations of a few fragments, by the columns themselves."""
-        n = states.shape[1] // 2
-        fragments = self.fragments.chosen(which)
-        found = self.engine.jacobian(physics, self.unknowns.columns, fragments, states[which, :n], states[which, n:])
-        values = self.residual.values(found.readings, fragments)
-        loss, weight = _huber(values, self.robust)
-        root = np.sqrt(weight)[..., None]
-        by_parameter = self.residual.slope(found.readings, found.by_parameter) * root
-        by_state = self.residual.slope(found.readings, found.by_state) * root
-        if not self.estimate_states:
-            by_state = np.zeros_like(by_state)
-        weighted = values * root[..., 0]
-        transposed, state_transposed = by_parameter.swapaxes(1, 2), by_state.swapaxes(1, 2)
-        flat = by_parameter.reshape(-1, by_parameter.shape[-1])
-        return Linearised(
-            cost=0.5 * float(np.sum(loss)),
-            gradient=flat.T @ weighted.ravel(),
-            a=flat.T @ flat,
-            c=transposed @ by_state,
-            e=state_transposed @ by_state,
-            state_gradient=np.einsum("bxr,br->bx", state_transposed, weighted),
-            prior_information=np.zeros(0),
-        )
-
     def residuals(self, z: np.ndarray, states: np.ndarray) -> np.ndarray:
         """(B, N + 1, n) predicted − read, rad."""
         n = states.shape[1] // 2
@@ -172,6 +160,42 @@ class Problem:
 
     def shortened(self, rows: int) -> Problem:
         return replace(self, fragments=self.fragments.shortened(rows))
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A few fragments to linearise, with all that this takes."""
+
+    physics: Physics
+    columns: list[Column]
+    fragments: Fragments
+    states: np.ndarray
+    residual: Residual
+    robust: float | None
+    estimate_states: bool
+
+
+def _linearise_piece(engine: Engine, piece: _Piece) -> Linearised:
+    """The data's part of the normal equations, by the columns themselves."""
+    n, fragments, residual = piece.states.shape[1] // 2, piece.fragments, piece.residual
+    found = engine.jacobian(piece.physics, piece.columns, fragments, piece.states[:, :n], piece.states[:, n:])
+    values = residual.values(found.readings, fragments)
+    loss, weight = _huber(values, piece.robust)
+    root = np.sqrt(weight)[..., None]
+    by_parameter = residual.slope(found.readings, found.by_parameter) * root
+    by_state = residual.slope(found.readings, found.by_state) * (root if piece.estimate_states else 0.0)
+    weighted = values * root[..., 0]
+    flat = by_parameter.reshape(values.size, len(piece.columns))
+    state_transposed = by_state.swapaxes(1, 2)
+    return Linearised(
+        cost=0.5 * float(np.sum(loss)),
+        gradient=flat.T @ weighted.ravel(),
+        a=flat.T @ flat,
+        c=by_parameter.swapaxes(1, 2) @ by_state,
+        e=state_transposed @ by_state,
+        state_gradient=(state_transposed @ weighted[..., None])[..., 0],
+        prior_information=np.zeros((0, 0)),
+    )
 
 
 def _huber(values: np.ndarray, threshold: float | None) -> tuple[np.ndarray, np.ndarray]:

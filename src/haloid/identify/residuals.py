@@ -40,7 +40,7 @@ class JointResidual:
         return ((readings - fragments.readings) / self.noise_rad).reshape(len(readings), -1)
 
     def slope(self, readings: np.ndarray, by: np.ndarray) -> np.ndarray:
-        return (by / self.noise_rad[:, None]).reshape(len(by), -1, by.shape[-1])
+        return (by / self.noise_rad[:, None]).reshape(len(by), by.shape[1] * by.shape[2], by.shape[3])
 
     def for_count(self, count: int) -> JointResidual:
         return self

@@ -1,0 +1,55 @@
+"""Workers: map a function over pieces of work in forked processes, each with its own copy of an engine.
+
+Pinocchio's Python calls hold the interpreter, so threads would wait for each other; forked processes do not. Where
+forking is not to be had (or with one core) the work runs here, one piece after the other, with the same result.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+_engine: Any = None
+_blas = ThreadpoolController()
+
+
+class Workers(AbstractContextManager):
+    """`map(function, pieces)` calls `function(engine, piece)`; results come in the order of the pieces."""
+
+    def __init__(self, engine: Any, processes: int | None = None) -> None:
+        self._engine = engine
+        count = processes or os.cpu_count() or 1
+        forks = "fork" in multiprocessing.get_all_start_methods() and os.uname().sysname == "Linux"
+        self._pool = None
+        if count > 1 and forks:
+            context = multiprocessing.get_context("fork")
+            self._pool = ProcessPoolExecutor(count, mp_context=context, initializer=_adopt, initargs=(engine,))
+
+    def map(self, function: Callable[[Any, Any], Any], pieces: Iterable[Any]) -> list[Any]:
+        pieces = list(pieces)
+        if self._pool is None or len(pieces) < 2:
+            with _blas.limit(limits=1):
+                return [function(self._engine, piece) for piece in pieces]
+        return list(self._pool.map(_call, [function] * len(pieces), pieces))
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+
+def _adopt(engine: Any) -> None:
+    """In a new process: keep the inherited engine, whose rollout threads did not survive the fork."""
+    global _engine
+    engine.simulator.use_one_thread()
+    _engine = engine
+    _blas.limit(limits=1)
+
+
+def _call(function: Callable[[Any, Any], Any], piece: Any) -> Any:
+    return function(_engine, piece)
