@@ -61,8 +61,8 @@ def check_physical(link: str, parameters: LinkParameters) -> None:
         raise LinkError(f"link '{link}': the principal inertia {principal[0]:.6g} kg·m² is negative")
     if principal[0] + principal[1] < principal[2] * (1 - _TRIANGLE_SLACK):
         raise LinkError(
-            f"link '{link}': principal inertias {principal[0]:.6g}, {principal[1]:.6g}, {principal[2]:.6g} kg·m² violate "
-            "the triangle inequality (the two smaller must add up to at least the largest)"
+            f"link '{link}': principal inertias {principal[0]:.6g}, {principal[1]:.6g}, {principal[2]:.6g} kg·m² "
+            "violate the triangle inequality (the two smaller must add up to at least the largest)"
         )
 
 
@@ -137,27 +137,44 @@ def write_links(target: mujoco.MjModel | mujoco.MjSpec, links: Mapping[str, Link
     """Writes link parameters; in an MjModel also everything MuJoCo derives from them (`mj_setConst`)."""
     for link, parameters in links.items():
         check_physical(link, parameters)
-    model = target.copy().compile() if isinstance(target, mujoco.MjSpec) else target
-    ids = {link: find_link(model, link) for link in links}
     if isinstance(target, mujoco.MjSpec):
-        if target.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE:
-            links = read_links(model) | dict(links)
-            target.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_AUTO
-        bodies = {body.name: body for body in target.bodies}
-        for link, parameters in links.items():
-            body = bodies[link]
-            principal, quat = principal_axes(parameters.inertia_about_com)
-            body.explicitinertial = True
-            body.mass, body.ipos = parameters.mass_kg, parameters.com_in_link_m
-            body.inertia, body.iquat = principal, quat
-            body.fullinertia = np.full(6, np.nan)
-        return
+        _write_to_spec(target, links)
+    else:
+        _write_to_model(target, links)
+
+
+def _write_to_spec(spec: mujoco.MjSpec, links: Mapping[str, LinkParameters]) -> None:
+    model = spec.copy().compile()
+    for link in links:
+        find_link(model, link)
+    compiler = spec.compiler
+    if compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE or compiler.settotalmass > 0:
+        links = read_links(model) | dict(links)  # what compiling derives anew would undo what is written
+        compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_AUTO
+        compiler.settotalmass = -1
+    bodies = {body.name: body for body in spec.bodies}
+    for link, parameters in links.items():
+        body = bodies[link]
+        body.explicitinertial = True
+        body.mass, body.ipos = parameters.mass_kg, parameters.com_in_link_m
+        body.inertia, body.iquat = principal_axes(parameters.inertia_about_com)
+        body.fullinertia = np.full(6, np.nan)
+        body.ialt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
+
+
+def _write_to_model(model: mujoco.MjModel, links: Mapping[str, LinkParameters]) -> None:
+    ids = {link: find_link(model, link) for link in links}
+    for link, body_id in ids.items():
+        if model.body_simple[body_id] == 1 and model.body_dofnum[body_id] > 1:
+            raise LinkError(
+                f"link '{link}': MuJoCo compiled it as a simple body, whose mass matrix has no room for another centre "
+                "of mass or inertia; write to the MjSpec, or set simple = 0 on its body before compiling"
+            )
     for link, body_id in ids.items():
         parameters = links[link]
-        principal, quat = principal_axes(parameters.inertia_about_com)
         model.body_mass[body_id] = parameters.mass_kg
         model.body_ipos[body_id] = parameters.com_in_link_m
-        model.body_inertia[body_id], model.body_iquat[body_id] = principal, quat
+        model.body_inertia[body_id], model.body_iquat[body_id] = principal_axes(parameters.inertia_about_com)
         model.body_sameframe[body_id] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
         model.body_simple[body_id] = 0
     mujoco.mj_setConst(model, mujoco.MjData(model))
