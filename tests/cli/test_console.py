@@ -1,6 +1,7 @@
 import io
 import logging
 import re
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -51,6 +52,21 @@ def test_log_records_of_the_library_reach_stderr_as_written(capsys: pytest.Captu
     logger.addHandler(console.LogHandler())
     logger.warning("%d targets of [left_knee_joint] were clipped", 3)
     assert capsys.readouterr().err == "warning: 3 targets of [left_knee_joint] were clipped\n"
+
+
+def test_headings_over_numbers_break_when_words_need_the_room(capsys: pytest.CaptureFixture[str]):
+    columns = ["run", "rows", "off reference, rms (mrad)", "off reference, most (mrad)", "servo at its limit"]
+    console.print_table(Table(columns, [["loaded-1", 500, 1.3, 8.3, "0.1 % left_wrist_pitch_joint"]]))
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "0.1 % left_wrist_pitch_joint" in out
+    assert "reference," in out
+
+
+def test_a_long_path_stays_on_one_line(capsys: pytest.CaptureFixture[str]):
+    path = Path("out") / ("long" * 30) / "report.html"
+    console.wrote(path)
+    assert capsys.readouterr().out == f"wrote {path}\n"
 
 
 def test_table_fits_80_columns(capsys: pytest.CaptureFixture[str]):

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -56,21 +57,35 @@ def _plain_lines(what: str) -> Callable[[str], None]:
 
 def print_table(table: "Table") -> None:
     """Print a report's table to stdout."""
+    grid = _grid(table, narrow=False)
+    if results.measure(grid).maximum > results.width:
+        grid = _grid(table, narrow=True)
+    results.print(grid)
+    if table.note:
+        results.print(table.note)
+
+
+def _grid(table: "Table", narrow: bool) -> RichTable:
+    """The table for the console; a narrow one breaks the headings over numbers to leave the room to words."""
     rows = table.texts()
     grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
     for column, is_numeric in enumerate(table.numeric_columns()):
-        words = [*table.columns[column].split(), *(row[column] for row in rows)]
+        heading = table.columns[column]
+        unbroken = [*heading.split(), *(row[column] for row in rows)]
         grid.add_column(
-            table.columns[column],
+            heading,
             justify="right" if is_numeric else "left",
-            max_width=max(map(len, words)) if is_numeric else None,  # the room is for words, not for long headings
+            max_width=max(map(len, unbroken)) if narrow and is_numeric else None,
             overflow="fold",
         )
     for row in rows:
         grid.add_row(*row)
-    results.print(grid)
-    if table.note:
-        results.print(table.note)
+    return grid
+
+
+def wrote(path: Path) -> None:
+    """Say on stdout, on one line, where a result is."""
+    results.print(f"wrote {path}", soft_wrap=True)
 
 
 def error(message: str) -> None:
