@@ -58,7 +58,8 @@ def _plain_lines(what: str) -> Callable[[str], None]:
 def print_table(table: "Table") -> None:
     """Print a report's table to stdout."""
     grid = _grid(table, narrow=False)
-    if results.measure(grid).maximum > results.width:
+    unlimited = results.options.update(max_width=10_000)
+    if results.measure(grid, options=unlimited).maximum > results.width:
         grid = _grid(table, narrow=True)
     results.print(grid)
     if table.note:
