@@ -28,8 +28,9 @@ class Fragments:
     inputs: np.ndarray
     """(B, history + N, n)"""
     kp: np.ndarray
-    """N·m/rad, (n,), or (B, N, n) where the gains change over time; zeros in torque mode."""
+    """N·m/rad, (n,), or (B, N, n) where the gains are not the same all the time; zeros in torque mode."""
     kd: np.ndarray
+    """N·m·s/rad, of the shape of `kp`."""
     history: int
     """Rows of input before the start."""
     recording_index: np.ndarray
@@ -91,7 +92,6 @@ def cut(
 ) -> Fragments:
     """Cuts `rows` control steps from each recording at each of its `starts` (row numbers)."""
     readings, velocities, inputs, kps, kds, which, start_rows = [], [], [], [], [], [], []
-    vary = any(np.ndim(recording.kp) == 2 for recording in recordings)
     torque_mode = recordings[0].actuation == "torque"
     for number, (recording, recording_starts) in enumerate(zip(recordings, starts, strict=True)):
         order = [recording.joint_names.index(name) for name in dof_joints]
@@ -112,6 +112,8 @@ def cut(
             kds.append(kd[start : start + rows] if kd.ndim == 2 else np.broadcast_to(kd, shape))
             which.append(number)
             start_rows.append(start)
+    kp, kd = np.array(kps), np.array(kds)
+    vary = bool(np.any(kp != kp[0, 0]) or np.any(kd != kd[0, 0]))
     return Fragments(
         control_dt_s=recordings[0].control_dt_s,
         timestep_s=timestep_s,
@@ -119,8 +121,8 @@ def cut(
         readings=np.array(readings),
         velocities=np.array(velocities) if len(velocities) == len(readings) else None,
         inputs=np.array(inputs),
-        kp=np.array(kps) if vary else kps[0][0].copy(),
-        kd=np.array(kds) if vary else kds[0][0].copy(),
+        kp=kp if vary else kp[0, 0],
+        kd=kd if vary else kd[0, 0],
         history=history,
         recording_index=np.array(which),
         start_row=np.array(start_rows),
