@@ -17,7 +17,7 @@ gives the Jacobian for all parameters and the initial state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -106,11 +106,6 @@ class _Moment:
     damping: np.ndarray
     gain: np.ndarray
 
-    def chosen(self, which: np.ndarray) -> _Moment:
-        names = ("q", "v", "inputs", "force", "stiffness", "damping", "gain")
-        slope = None if self.input_slope is None else self.input_slope[which]
-        return replace(self, **{name: getattr(self, name)[which] for name in names}, input_slope=slope)
-
 
 @dataclass(frozen=True)
 class _Dynamics:
@@ -118,8 +113,8 @@ class _Dynamics:
 
     mass: np.ndarray
     """(B, n, n), armature included."""
-    by_q: np.ndarray
-    by_v: np.ndarray
+    by_state: np.ndarray
+    """(B, n, 2n), by q and v."""
     torque: np.ndarray
     """(B, n), armature not included."""
     regressor: np.ndarray | None
@@ -163,16 +158,16 @@ class _Sweep:
     def run(self) -> Sensitivities:
         n, fragments = self.n, self.fragments
         count, rows, substeps, parameters = fragments.count, fragments.rows, fragments.substeps, len(self.columns)
-        dq, dv = np.zeros((2, count, n, self.total))
-        dq[:, :, parameters : parameters + n] = np.eye(n)
-        dv[:, :, parameters + n :] = np.eye(n)
+        state = np.zeros((count, 2 * n, self.total))  # derivatives of q, then of v
+        state[:, :, parameters:] = np.eye(2 * n)
         if "bias" in self.joint_columns:  # the true angle starts at the reading less the bias
             i, j = self.joint_columns["bias"]
-            dq[:, j, i] = -1.0
+            state[:, j, i] = -1.0
+        dq, dv = state[:, :n], state[:, n:]
         out = np.empty((count, rows + 1, n, self.total))
         out[:, 0] = dq
         for step in range(rows * substeps):
-            dv += self.h * self._acceleration_slope(step, dq, dv)
+            dv += self.h * self._acceleration_slope(step, state)
             dq += self.h * dv
             if (step + 1) % substeps == 0:
                 out[:, (step + 1) // substeps] = dq
@@ -182,18 +177,21 @@ class _Sweep:
         readings = self.trajectories.q[:, ::substeps] + self.physics.bias
         return Sensitivities(readings, out[..., :parameters], out[..., parameters:])
 
-    def _acceleration_slope(self, step: int, dq: np.ndarray, dv: np.ndarray) -> np.ndarray:
+    def _acceleration_slope(self, step: int, state: np.ndarray) -> np.ndarray:
         """(B, n, P + 2n) derivative of the acceleration that this step is taken with."""
         now = self._moment(step)
         a = (self.trajectories.v[:, step + 1] - now.v) / self.h
-        dynamics = self._inverse_dynamics(now, a)
+        dynamics = self._inverse_dynamics(now.q, now.v, a)
         implicit_damping = self.h * (self.physics.damping + now.damping)
-        rhs = self._explicit_terms(now, dynamics, a, dq, dv)
-        self._add_implicit_terms(rhs, now, a)
+        rhs = self._explicit_terms(now, dynamics, a, state)
         if self.rubs.any():
             force = dynamics.torque + (self.physics.armature + implicit_damping) * a
             force += self.physics.damping * now.v + self.spring * (now.q - self.spring_zero) - now.force
-            rhs += self._friction_slope(force, now, a, dynamics, dq, dv)
+            friction = self._friction_slope(force, now, a, dynamics, rhs, state)
+            self._add_implicit_terms(rhs, now, a)
+            rhs += friction
+        else:
+            self._add_implicit_terms(rhs, now, a)
         return np.linalg.inv(_plus_diagonal(dynamics.mass, implicit_damping)) @ rhs
 
     def _moment(self, step: int) -> _Moment:
@@ -213,29 +211,31 @@ class _Sweep:
         slope = None if self.delay_slope is None else self.delay_slope[:, step]
         return _Moment(q, v, inputs, slope, np.clip(raw, -limit, limit), stiffness * free, damping * free, gain * free)
 
-    def _inverse_dynamics(self, now: _Moment, a: np.ndarray) -> _Dynamics:
+    def _inverse_dynamics(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> _Dynamics:
         """Inverse dynamics of every fragment with its derivatives and, where links are identified, its regressor."""
         tree, data = self.tree.tree, self.tree.data
         count, n = a.shape
-        mass, by_q, by_v = np.empty((3, count, n, n))
+        mass, by_state = np.empty((count, n, n)), np.empty((count, n, 2 * n))
         torque = np.empty((count, n))
         regressor = np.empty((count, n, 10 * (tree.njoints - 1))) if self.link_maps else None
-        pin_q, v = now.q - self.tree.reference_q, now.v
+        pin_q = q - self.tree.reference_q
         for b in range(count):
-            by_q[b], by_v[b], mass[b] = pin.computeRNEADerivatives(tree, data, pin_q[b], v[b], a[b])
+            by_state[b, :, :n], by_state[b, :, n:], mass[b] = pin.computeRNEADerivatives(
+                tree, data, pin_q[b], v[b], a[b]
+            )
             torque[b] = data.tau
             if regressor is not None:
                 regressor[b] = pin.computeJointTorqueRegressor(tree, data, pin_q[b], v[b], a[b])
-        return _Dynamics(_plus_diagonal(mass, self.physics.armature), by_q, by_v, torque, regressor)
+        return _Dynamics(_plus_diagonal(mass, self.physics.armature), by_state, torque, regressor)
 
-    def _explicit_terms(self, now: _Moment, dynamics: _Dynamics, a, dq, dv) -> np.ndarray:
+    def _explicit_terms(self, now: _Moment, dynamics: _Dynamics, a, state: np.ndarray) -> np.ndarray:
         """Derivative of servo force − damping − inverse dynamics at a fixed acceleration, by parameters and state."""
-        physics = self.physics
-        rhs = -(_plus_diagonal(dynamics.by_q, now.stiffness + self.spring) @ dq)
-        rhs -= _plus_diagonal(dynamics.by_v, now.damping + physics.damping) @ dv
-        for block, indices, link_map in self.link_maps:
-            assert dynamics.regressor is not None
-            rhs[:, :, indices] -= dynamics.regressor[:, :, block] @ link_map
+        physics, n = self.physics, self.n
+        by_state, diagonal = -dynamics.by_state, np.arange(n)
+        by_state[:, diagonal, diagonal] -= now.stiffness + self.spring
+        by_state[:, diagonal, n + diagonal] -= now.damping + physics.damping
+        rhs = by_state @ state
+        self._subtract_link_terms(rhs, dynamics)
         by_kind = {
             "armature": -a,
             "damping": -now.v,
@@ -251,6 +251,12 @@ class _Sweep:
             rhs[:, :, self.delay_columns] += (now.gain * now.input_slope)[..., None]
         return rhs
 
+    def _subtract_link_terms(self, rhs: np.ndarray, dynamics: _Dynamics) -> None:
+        """Subtracts Y dπ: the regressor's ten columns a joint times each link's map onto its own parameters."""
+        for link_map in self.link_maps:
+            assert dynamics.regressor is not None
+            rhs[:, :, link_map.columns] -= link_map.apply(dynamics.regressor)
+
     def _add_implicit_terms(self, rhs: np.ndarray, now: _Moment, a: np.ndarray) -> None:
         """Adds −h dD a: how the parameters change the implicit damping."""
         by_kind = {
@@ -263,27 +269,38 @@ class _Sweep:
                 i, j = self.joint_columns[kind]
                 rhs[:, j, i] -= self.h * (slope * a)[:, j]
 
-    def _friction_slope(self, force: np.ndarray, now: _Moment, a, dynamics: _Dynamics, dq, dv) -> np.ndarray:
-        """(B, n, P + 2n) derivative of the friction force `force`: constant while slipping, soft while sticking."""
+    def _friction_slope(
+        self, force: np.ndarray, now: _Moment, a, dynamics: _Dynamics, explicit_rhs: np.ndarray, state: np.ndarray
+    ) -> np.ndarray:
+        """(B, n, P + 2n) derivative of the friction force `force`: constant while slipping, soft while sticking.
+
+        Where a joint sticks, its force follows the explicit acceleration aₑ = a + w, so that one's derivative is
+        solved for too: (M + R⁻¹) daₑ = explicit terms at a − d(M w) + what slips and creeps.
+        """
+        n = self.n
         sticks = self.rubs & (np.abs(force) < self.physics.frictionloss * (1 - _SLIP_SLACK))
-        slope = np.zeros_like(dq)
+        slope = np.zeros_like(explicit_rhs)
         if "frictionloss" in self.joint_columns:
             i, j = self.joint_columns["frictionloss"]
             slope[:, j, i] = (np.sign(force) * ~sticks)[:, j]
-        some = np.flatnonzero(sticks.any(axis=1))
-        if not len(some):
+        if not sticks.any():
             return slope
-        # where a joint sticks, its force depends on the explicit acceleration: solve for that one's derivative too
-        now, a, dq, dv, force = now.chosen(some), a[some], dq[some], dv[some], force[some]
-        mass = dynamics.mass[some]
-        implicit_damping = self.h * (self.physics.damping + now.damping)
-        explicit_a = a + np.linalg.solve(mass, (implicit_damping * a)[..., None])[..., 0]
-        rhs = self._explicit_terms(now, self._inverse_dynamics(now, explicit_a), explicit_a, dq, dv)
-        per_r = np.where(sticks[some], 1 / self.friction_r, 0.0)
-        soft = -(per_r * self.friction_b)[..., None] * dv
+        w = np.linalg.solve(dynamics.mass, (self.h * (self.physics.damping + now.damping) * a)[..., None])[..., 0]
+        rhs = explicit_rhs + slope
+        gravity, self.tree.tree.gravity = self.tree.tree.gravity.copy(), pin.Motion.Zero()
+        momentum = self._inverse_dynamics(now.q, np.zeros_like(w), w)
+        self.tree.tree.gravity = gravity
+        rhs -= momentum.by_state[:, :, :n] @ state[:, :n]
+        self._subtract_link_terms(rhs, momentum)
+        if "armature" in self.joint_columns:
+            i, j = self.joint_columns["armature"]
+            rhs[:, j, i] -= w[:, j]
+        per_r = np.where(sticks, 1 / self.friction_r, 0.0)
+        soft = -(per_r * self.friction_b)[..., None] * state[:, n:]
         soft[..., : len(self.columns)] -= (per_r * force)[..., None] * self.friction_r_slope
-        explicit_slope = np.linalg.inv(_plus_diagonal(mass, per_r)) @ (rhs + slope[some] + soft)
-        slope[some] += soft - per_r[..., None] * explicit_slope
+        rhs += soft
+        soft -= per_r[..., None] * (np.linalg.inv(_plus_diagonal(dynamics.mass, per_r)) @ rhs)
+        slope += soft
         return slope
 
     def _reference_inverse_weight(self) -> tuple[np.ndarray, np.ndarray]:
@@ -295,9 +312,9 @@ class _Sweep:
         inverse = np.linalg.inv(mass)
         gravity, tree.gravity = tree.gravity.copy(), pin.Motion.Zero()
         for k in range(n if self.link_maps else 0):
-            weighted = inverse[k] @ pin.computeJointTorqueRegressor(tree, data, zero, zero, inverse[k])
-            for block, indices, link_map in self.link_maps:
-                slope[k, indices] = -weighted[block] @ link_map
+            regressor = pin.computeJointTorqueRegressor(tree, data, zero, zero, inverse[k])
+            for link_map in self.link_maps:
+                slope[k, link_map.columns] = -link_map.apply((inverse[k] @ regressor)[None, None])[0, 0]
         tree.gravity = gravity
         if "armature" in self.joint_columns:
             i, j = self.joint_columns["armature"]

@@ -128,7 +128,10 @@ class Physics:
         return array[index[column.owner]]
 
     def write_to(self, model: mujoco.MjModel, base: Physics) -> None:
-        """Writes links and passive joint properties that differ from `base` into the model's arrays."""
+        """Writes links and passive joint properties that differ from `base` into the model's arrays.
+
+        The model must be compiled without simple bodies: their mass matrix has no room for another inertia.
+        """
         for i, name in enumerate(self.links):
             body = model.body(name).id
             model.body_mass[body] = self.mass[i]
@@ -136,11 +139,9 @@ class Physics:
             if not np.array_equal(self.inertia[i], base.inertia[i]):
                 model.body_inertia[body], model.body_iquat[body] = principal_axes(self.inertia[i])
             model.body_sameframe[body] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
-            model.body_simple[body] = 0
         model.dof_damping[:] = self.damping
         model.dof_frictionloss[:] = self.frictionloss
         model.dof_armature[:] = self.armature
-        model.dof_simplenum[:] = 0
 
 
 def inertia_component(matrix: np.ndarray, component: str) -> float:

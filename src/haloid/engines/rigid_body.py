@@ -7,6 +7,8 @@ the ten columns per joint of Pinocchio's torque regressor.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import mujoco
 import numpy as np
 import pinocchio as pin
@@ -22,7 +24,8 @@ class RigidBodyTree:
 
     def __init__(self, model: mujoco.MjModel) -> None:
         tree = pin.Model()
-        tree.gravity = pin.Motion(np.asarray(model.opt.gravity), np.zeros(3))
+        weightless = model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
+        tree.gravity = pin.Motion(np.zeros(3) if weightless else np.asarray(model.opt.gravity), np.zeros(3))
         carrier: dict[int, int] = {0: 0}
         placement: dict[int, pin.SE3] = {0: pin.SE3.Identity()}
         joint_of_dof = np.zeros(model.nv, int)
@@ -40,19 +43,19 @@ class RigidBodyTree:
         self.tree = tree
         self.data = tree.createData()
         self.reference_q = model.qpos0.copy()
-        self.gravity = tree.gravity
-        self._joint_of_dof = joint_of_dof
         # Pinocchio orders joints depth first as they were added, and MuJoCo's bodies are depth first already.
         assert [tree.joints[int(j)].idx_v for j in joint_of_dof] == list(range(model.nv))
-        names = [model.body(i).name for i in range(1, model.nbody) if model.body(i).name]
-        self._link_joint = {name: carrier[model.body(name).id] for name in names}
-        self._link_placement = {name: placement[model.body(name).id] for name in names}
-        self._links = tuple(self._link_joint)
+        names = {i: model.body(i).name for i in range(1, model.nbody)}
+        self._link_joint = {name: carrier[i] for i, name in names.items() if name}
+        self._link_placement = {name: placement[i] for i, name in names.items() if name}
+        self._unnamed = [(carrier[i], placement[i].act(_inertia(model, i))) for i, name in names.items() if not name]
 
     def set_inertias(self, physics: Physics) -> None:
         tree = self.tree
         inertias = [pin.Inertia.Zero() for _ in range(tree.njoints)]
-        for name in self._links:
+        for joint, inertia in self._unnamed:  # no parameter can name them, so theirs never change
+            inertias[joint] += inertia
+        for name in self._link_joint:
             link = physics.link(name)
             inertia = pin.Inertia(link.mass_kg, link.com_in_link_m, link.inertia_about_com)
             inertias[self._link_joint[name]] += self._link_placement[name].act(inertia)
@@ -60,20 +63,50 @@ class RigidBodyTree:
             tree.inertias[joint] = inertias[joint]
         self.data = tree.createData()
 
-    def regressor_maps(self, physics: Physics, columns: list[Column]) -> list[tuple[slice, list[int], np.ndarray]]:
-        """For each link among the columns: its block of the regressor, its columns, and the 10 × k map between."""
-        maps = []
+    def regressor_maps(self, physics: Physics, columns: list[Column]) -> list[RegressorMap]:
+        """How the links among the columns read the regressor; one map for all links with as many columns."""
         by_link: dict[str, list[int]] = {}
         for i, column in enumerate(columns):
             if column.kind in LINK_KINDS:
                 by_link.setdefault(column.owner, []).append(i)
+        by_size: dict[int, list[str]] = {}
         for name, indices in by_link.items():
-            joint = self._link_joint[name]
-            if joint == 0:  # the clamped link itself does not move: its parameters have no effect
-                continue
-            slopes = [_dynamic_parameter_slope(physics, name, self._link_placement[name], columns[i]) for i in indices]
-            maps.append((slice(10 * (joint - 1), 10 * joint), indices, np.array(slopes).T))
-        return maps
+            if self._link_joint[name] > 0:  # a clamped link does not move: its parameters have no effect
+                by_size.setdefault(len(indices), []).append(name)
+        return [
+            RegressorMap(
+                joints=np.array([self._link_joint[name] - 1 for name in names]),
+                columns=np.array([i for name in names for i in by_link[name]]),
+                slopes=np.array(
+                    [
+                        [
+                            _dynamic_parameter_slope(physics, name, self._link_placement[name], columns[i])
+                            for i in by_link[name]
+                        ]
+                        for name in names
+                    ]
+                ).swapaxes(1, 2),
+            )
+            for names in by_size.values()
+        ]
+
+
+@dataclass(frozen=True)
+class RegressorMap:
+    """Links with k columns each: the joints that carry them, and their 10 × k slopes of the dynamic parameters."""
+
+    joints: np.ndarray
+    """(L,)"""
+    columns: np.ndarray
+    """(L·k,)"""
+    slopes: np.ndarray
+    """(L, 10, k)"""
+
+    def apply(self, regressor: np.ndarray) -> np.ndarray:
+        """(B, n, 10·J) regressors to the (B, n, L·k) derivative of the torque by the columns."""
+        count, n, width = regressor.shape
+        by_joint = regressor.reshape(count * n, width // 10, 10).swapaxes(0, 1)[self.joints]
+        return (by_joint @ self.slopes).swapaxes(0, 1).reshape(count, n, -1)
 
 
 def _joint_model(model: mujoco.MjModel, j: int):
@@ -86,6 +119,12 @@ def _joint_model(model: mujoco.MjModel, j: int):
 def _se3(pos: np.ndarray, quat_wxyz: np.ndarray) -> pin.SE3:
     w, x, y, z = quat_wxyz
     return pin.SE3(pin.Quaternion(w, x, y, z).normalized().toRotationMatrix(), np.asarray(pos))
+
+
+def _inertia(model: mujoco.MjModel, body: int) -> pin.Inertia:
+    rotation = _se3(np.zeros(3), model.body_iquat[body]).rotation
+    about_com = rotation @ np.diag(model.body_inertia[body]) @ rotation.T
+    return pin.Inertia(float(model.body_mass[body]), model.body_ipos[body], about_com)
 
 
 def _dynamic_parameter_slope(physics: Physics, name: str, placement: pin.SE3, column: Column) -> np.ndarray:

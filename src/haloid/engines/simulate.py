@@ -43,7 +43,10 @@ class Simulator:
 
         Without `contact`, nothing but the clamp touches the robot: no floor, no self-collision, no joint stops.
         """
-        model = spec.copy().compile()
+        spec = spec.copy()
+        for body in spec.bodies[1:]:
+            body.simple = 0  # a simple body's mass matrix has no room for the inertias that are written to it
+        model = spec.compile()
         model.opt.timestep = timestep_s
         model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON

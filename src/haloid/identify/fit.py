@@ -25,9 +25,9 @@ _FIRST_NOISE_RAD = 2e-4
 """Early phases weigh readings no more than this, since short horizons need no more."""
 _LEAST_NOISE_RAD = 1e-7
 _GROWING_ROWS = (1, 4)
-_EARLY_TOLERANCE = 0.1
-_TOLERANCE = 1e-3
-"""A step that gains less log-likelihood than this ends a solve: it moves no parameter by 5 % of its error bar."""
+_EARLY_TOLERANCE = 1.0
+_TOLERANCE = 1e-2
+"""A step that gains less log-likelihood than this ends a solve: it moves no parameter by 15 % of its error bar."""
 _NEAR_DAMPING = 1e-8
 
 Report = Callable[[str, int, float, dict[str, float]], None]
