@@ -7,6 +7,8 @@ fragment at once, since fragments do not influence each other).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from haloid.engines.analytic import Sensitivities
@@ -28,6 +30,8 @@ _NUDGE = {
     "delay": 1e-6,
 }
 """Central-difference steps in each kind's own unit: far above rounding, far below any curvature."""
+_NEVER_NEGATIVE = ("damping", "frictionloss", "armature", "delay")
+"""At zero these are nudged upwards alone."""
 _STATE_NUDGE = 1e-6
 _BATCH = 4096
 """Rollouts in one call; bounds the memory."""
@@ -43,8 +47,13 @@ class FiniteDifferenceEngine:
 
     def predict(self, physics: Physics, fragments: Fragments, q0: np.ndarray, v0: np.ndarray) -> np.ndarray:
         """(B, N + 1, n) predicted encoder readings."""
-        trajectories = self.simulator.run(physics, fragments, q0, v0)
-        return trajectories.q[:, :: fragments.substeps] + physics.bias
+        return self.simulator.readings([physics], fragments, q0[None], v0[None])[0]
+
+    def predict_many(
+        self, physics: Sequence[Physics], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
+    ) -> list[np.ndarray]:
+        """The same for several parameter values; `q0`, `v0` are (K, B, n)."""
+        return self.simulator.readings(physics, fragments, q0, v0)
 
     def jacobian(
         self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
@@ -52,29 +61,32 @@ class FiniteDifferenceEngine:
         n = q0.shape[1]
         total = len(columns) + 2 * n
         values = physics.values(columns)
-        nudges = np.array([_NUDGE[column.kind] for column in columns] + [_STATE_NUDGE] * 2 * n)
+        up = np.array([_NUDGE[column.kind] for column in columns] + [_STATE_NUDGE] * 2 * n)
+        down = up.copy()
+        for k, column in enumerate(columns):
+            if column.kind in _NEVER_NEGATIVE:
+                down[k] = min(up[k], values[k])
         out = np.empty((fragments.count, fragments.rows + 1, n, total))
         per_call = max(1, _BATCH // (2 * fragments.count))
         for start in range(0, total, per_call):
             chosen = range(start, min(start + per_call, total))
             physics_list, q_list, v_list = [], [], []
             for k in chosen:
-                for sign in (1, -1):
+                for nudge in (up[k], -down[k]):
                     nudged, q, v = physics, q0, v0
                     if k < len(columns):
                         shifted = values.copy()
-                        shifted[k] += sign * nudges[k]
+                        shifted[k] += nudge
                         nudged = physics.with_values(columns, shifted)
                     elif k < len(columns) + n:
-                        q = q0 + sign * nudges[k] * (np.arange(n) == k - len(columns))
+                        q = q0 + nudge * (np.arange(n) == k - len(columns))
                     else:
-                        v = v0 + sign * nudges[k] * (np.arange(n) == k - len(columns) - n)
+                        v = v0 + nudge * (np.arange(n) == k - len(columns) - n)
                     physics_list.append(nudged)
                     q_list.append(q)
                     v_list.append(v)
-            runs = self.simulator.run_many(physics_list, fragments, np.array(q_list), np.array(v_list))
-            readings = [run.q[:, :: fragments.substeps] + p.bias for run, p in zip(runs, physics_list, strict=True)]
+            readings = self.simulator.readings(physics_list, fragments, np.array(q_list), np.array(v_list))
             for position, k in enumerate(chosen):
-                out[..., k] = (readings[2 * position] - readings[2 * position + 1]) / (2 * nudges[k])
+                out[..., k] = (readings[2 * position] - readings[2 * position + 1]) / (up[k] + down[k])
         parameters = len(columns)
         return Sensitivities(self.predict(physics, fragments, q0, v0), out[..., :parameters], out[..., parameters:])

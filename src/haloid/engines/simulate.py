@@ -60,9 +60,7 @@ class Simulator:
         self.contact = contact
         self.nominal = Physics.of_model(model)
         self._actuator_of_dof = self._match_actuators()
-        self.effort_limit = np.full(model.nv, np.inf)
-        limited = model.actuator_forcelimited[self._actuator_of_dof].astype(bool)
-        self.effort_limit[limited] = model.actuator_forcerange[self._actuator_of_dof, 1][limited]
+        self.effort_limit = self._symmetric_effort_limits()
         threads = os.cpu_count() or 1
         self._rollout = mujoco.rollout.Rollout(nthread=threads if threads > 1 else 0)
         self._data = [mujoco.MjData(model) for _ in range(threads)]
@@ -85,11 +83,28 @@ class Simulator:
                     f"joint '{model.joint(j).name}' is neither a hinge nor a slide; the clamped robot must consist of "
                     "hinge and slide joints (is a clamp missing in the recording?)"
                 )
-        actuator_of_joint = {int(model.actuator_trnid[i, 0]): i for i in range(model.nu)}
+        on_joint = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+        drives = [i for i in range(model.nu) if model.actuator_trntype[i] in on_joint]
+        actuator_of_joint = {int(model.actuator_trnid[i, 0]): i for i in drives}
         missing = [model.joint(j).name for j in range(model.njnt) if j not in actuator_of_joint]
         if missing:
-            raise HaloidError(f"no recorded command drives the joint '{missing[0]}' ({len(missing)} such joints)")
+            raise HaloidError(
+                f"no recorded command drives these joints: {', '.join(missing)}. Record a command for every joint, "
+                "or remove the joint from the robot's file if it cannot move"
+            )
         return np.array([actuator_of_joint[int(j)] for j in model.dof_jntid])
+
+    def _symmetric_effort_limits(self) -> np.ndarray:
+        """(n,) N·m; infinite where there is none."""
+        low, high = self.model.actuator_forcerange[self._actuator_of_dof].T
+        limited = self.model.actuator_forcelimited[self._actuator_of_dof].astype(bool)
+        if np.any(uneven := limited & (low != -high)):
+            i = int(np.argmax(uneven))
+            raise HaloidError(
+                f"the effort of joint '{self.dof_joints[i]}' is limited to {low[i]:g} to {high[i]:g} N·m; expected the "
+                "same limit both ways. Give it one in the robot's file"
+            )
+        return np.where(limited, high, np.inf)
 
     def with_physics(self, physics: Physics) -> mujoco.MjModel:
         """A copy of the model with these parameters (gains are set by the fragments)."""
@@ -137,6 +152,13 @@ class Simulator:
             Trajectories(w[..., 1 : 1 + n], w[..., 1 + n : 1 + 2 * n], u) for w, u in zip(whole, inputs, strict=True)
         ]
 
+    def readings(
+        self, physics: Sequence[Physics], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
+    ) -> list[np.ndarray]:
+        """What the encoders would read at the control rows, (B, N + 1, n) for each of the parameter values."""
+        runs = self.run_many(physics, fragments, q0, v0)
+        return [run.q[:, :: fragments.substeps] + p.bias for run, p in zip(runs, physics, strict=True)]
+
     def _roll(self, physics, fragments: Fragments, state: np.ndarray, control: np.ndarray) -> np.ndarray:
         torque, count = fragments.torque_mode, fragments.count
         if not fragments.gains_vary:
@@ -145,7 +167,7 @@ class Simulator:
                 model = self.with_physics(p)
                 self.set_gains(model, p, fragments.kp, fragments.kd, torque)
                 models += [model] * count
-            return self._rollout.rollout(models, self._data, state, control)[0]
+            return np.asarray(self._rollout.rollout(models, self._data, state, control)[0])
         models = [self.with_physics(p) for p in physics for _ in range(count)]
         pieces = []
         for row in range(fragments.rows):
