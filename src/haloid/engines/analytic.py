@@ -17,6 +17,7 @@ gives the Jacobian for all parameters and the initial state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mujoco
@@ -62,8 +63,13 @@ class AnalyticEngine:
 
     def predict(self, physics: Physics, fragments: Fragments, q0: np.ndarray, v0: np.ndarray) -> np.ndarray:
         """(B, N + 1, n) predicted encoder readings."""
-        trajectories = self.simulator.run(physics, fragments, q0, v0)
-        return trajectories.q[:, :: fragments.substeps] + physics.bias
+        return self.simulator.readings([physics], fragments, q0[None], v0[None])[0]
+
+    def predict_many(
+        self, physics: Sequence[Physics], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
+    ) -> list[np.ndarray]:
+        """The same for several parameter values; `q0`, `v0` are (K, B, n)."""
+        return self.simulator.readings(physics, fragments, q0, v0)
 
     def jacobian(
         self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray

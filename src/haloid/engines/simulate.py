@@ -175,7 +175,7 @@ class Simulator:
                 b = i % count
                 self.set_gains(model, physics[i // count], fragments.kp[b, row], fragments.kd[b, row], torque)
             window = slice(row * fragments.substeps, (row + 1) * fragments.substeps)
-            pieces.append(self._rollout.rollout(models, self._data, state, control[:, window])[0])
+            pieces.append(np.asarray(self._rollout.rollout(models, self._data, state, control[:, window])[0]))
             state = pieces[-1][:, -1]
         return np.concatenate(pieces, axis=1)
 

@@ -80,8 +80,8 @@ def check_agreement(recordings: Sequence[Recording]) -> None:
                 f"{_name(other)} has a row every {other.control_dt_s:g} s but {_name(first)} every "
                 f"{first.control_dt_s:g} s; resample them to one rate"
             )
-        poses = [None if r.clamp_pose is None else np.asarray(r.clamp_pose) for r in (first, other)]
-        if (poses[0] is None) != (poses[1] is None) or (poses[0] is not None and not np.allclose(poses[0], poses[1])):
+        one, two = (np.zeros(0) if r.clamp_pose is None else np.asarray(r.clamp_pose) for r in (first, other))
+        if one.shape != two.shape or not np.allclose(one, two):
             raise DataError(f"{_name(other)} and {_name(first)} disagree about clamp_pose; identify them separately")
 
 

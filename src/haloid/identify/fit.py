@@ -1,14 +1,15 @@
 """Fit: one stage of identification, from a dataset and its unknowns to values with a covariance.
 
 Short horizons are nearly convex and long ones are not, so the horizon grows: 1, then 4, then all control steps, each
-started from the last. The encoders' noise is estimated joint by joint from the residuals and the full horizon is then
-solved once more with it, which makes the answer the maximum of the likelihood (times the prior).
+started from the last. The encoders' noise is then estimated joint by joint from the residuals and the full horizon is
+solved with it, which makes the answer the maximum of the likelihood (times the prior).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -18,18 +19,23 @@ from haloid.identify import levenberg_marquardt
 from haloid.identify.data import Dataset
 from haloid.identify.levenberg_marquardt import Solution
 from haloid.identify.problem import Engine, Problem, StatePrior
-from haloid.identify.residuals import JointResidual
+from haloid.identify.residuals import CartesianResidual, JointResidual, Residual
 from haloid.identify.unknowns import Prior, Unknowns
 
 _FIRST_NOISE_RAD = 2e-4
-"""Early phases weigh readings no more than this, since short horizons need no more."""
-_LEAST_NOISE_RAD = 1e-7
+"""Early phases trust readings no more than this."""
+_FIRST_NOISE_M = 2e-4
 _GROWING_ROWS = (1, 4)
-_EARLY_TOLERANCE = 1.0
-_TOLERANCE = 1e-2
-"""A step that gains less log-likelihood than this ends a solve: it moves no parameter by 15 % of its error bar."""
-_NEAR_DAMPING = 1e-8
+_GROWING_FRAGMENTS = 16
+"""So many fragments are enough while the horizon grows."""
+_ITERATIONS_BEFORE_NOISE = 2
+_EARLY_TOLERANCE = 0.5
+_TOLERANCE = 0.2
+"""A step that moves no parameter by this share of its error bar ends the fit."""
+_FAR_DAMPING, _NEAR_DAMPING = 1e-3, 1e-8
 
+Trace = list[tuple[str, float, np.ndarray]]
+"""Phase, cost and column values after every step."""
 Report = Callable[[str, int, float, dict[str, float]], None]
 """Progress: phase, iteration, cost, and the current masses by link."""
 
@@ -38,6 +44,11 @@ Report = Callable[[str, int, float, dict[str, float]], None]
 class FitSettings:
     """How a stage is fitted."""
 
+    loss: Literal["joints", "cartesian"] = "joints"
+    upper_links: tuple[str, ...] = ()
+    """Links that the Cartesian loss counts more."""
+    upper_weight: float = 1.0
+    """αᵘ of HALO's Eq. 5."""
     iterations: int = 30
     """At most so many a phase."""
     noise_rad: float | None = None
@@ -58,18 +69,14 @@ class Fit:
     """(P, P) of the columns, prior included."""
     information: np.ndarray
     """(P, P) the data's own information about the columns, initial states eliminated."""
-    noise_rad: np.ndarray
-    """(n,)"""
+    noise_rad: np.ndarray | None
+    """(n,) of the encoders, where the loss is in joint space."""
+    problem: Problem
     states: np.ndarray
-    residuals_rad: np.ndarray
-    """(B, N + 1, n) predicted − read on the fitted fragments."""
-    held_out_residuals_rad: np.ndarray
-    nominal_residuals_rad: np.ndarray
-    """On the held-out fragments (on the fitted ones where none are held out), with the model before this stage."""
+    cost: float
     iterations: int
     converged: bool
-    trace: list[tuple[str, float, np.ndarray]] = field(default_factory=list)
-    """Phase, cost and column values after every step."""
+    trace: Trace = field(default_factory=list)
 
     @property
     def physics(self) -> Physics:
@@ -85,89 +92,145 @@ def fit(
     dataset: Dataset,
     unknowns: Unknowns,
     settings: FitSettings,
+    *,
     report: Report | None = None,
     workers: Workers | None = None,
 ) -> Fit:
-    """Maximum-likelihood fit of the unknowns to the fragments that are not held out."""
-    start = unknowns.base.values(unknowns.columns)
-    train = _part(dataset, ~dataset.held_out)
-    trace: list[tuple[str, float, np.ndarray]] = []
-    z, states = unknowns.encode(start), train.states
-    first_noise = max(settings.noise_rad or dataset.noise_rad, _FIRST_NOISE_RAD)
-    rows, n = train.fragments.rows, len(unknowns.base.joints)
-    problem = _problem(engine, train, unknowns, np.full(n, first_noise), settings, workers)
-    iterations = 0
+    """Fits the unknowns to the fragments that are not held out."""
+    trace: Trace = []
+    problem, z, states, iterations = approach(engine, dataset, unknowns, settings, trace, report, workers)
+    return finish(problem, z, states, settings, iterations, trace, report)
 
-    def solve(problem: Problem, name: str, tolerance: float) -> Solution:
-        nonlocal iterations
 
-        def progress(iteration: int, cost: float, values: np.ndarray) -> None:
-            trace.append((name, cost, values))
-            if report is not None:
-                masses = {
-                    column.owner: float(value)
-                    for column, value in zip(unknowns.columns, values, strict=True)
-                    if column.kind == "mass"
-                }
-                report(name, iteration, cost, masses)
-
+def approach(
+    engine: Engine,
+    dataset: Dataset,
+    unknowns: Unknowns,
+    settings: FitSettings,
+    trace: Trace,
+    report: Report | None,
+    workers: Workers | None,
+) -> tuple[Problem, np.ndarray, np.ndarray, int]:
+    """Grows the horizon and estimates the noise: the full problem, and a point near its solution."""
+    train = part(dataset, ~dataset.held_out)
+    z, states = unknowns.encode(unknowns.base.values(unknowns.columns)), train.states
+    residual = _first_residual(engine, dataset, settings)
+    few = _few(train)
+    few_problem = make_problem(engine, few, unknowns, residual, settings, workers)
+    few_states, damping, iterations, rows = few.states, _FAR_DAMPING, 0, train.fragments.rows
+    for horizon in (h for h in _GROWING_ROWS if h < rows):
         solution = levenberg_marquardt.solve(
-            problem, z, states, iterations=settings.iterations, tolerance=tolerance, damping=damping, progress=progress
+            few_problem.shortened(horizon),
+            z,
+            few_states,
+            iterations=settings.iterations,
+            tolerance=_EARLY_TOLERANCE,
+            damping=damping,
+            progress=_progress(f"{horizon} of {rows} steps", unknowns, trace, report),
         )
+        z, few_states, damping = solution.z, solution.states, _NEAR_DAMPING
         iterations += solution.iterations
-        return solution
-
-    damping = 1e-3
-    for horizon in [*(h for h in _GROWING_ROWS if h < rows), rows]:
-        name = "1 step" if horizon == 1 else f"{horizon} steps"
-        solution = solve(problem.shortened(horizon), name, _EARLY_TOLERANCE)
-        damping = _NEAR_DAMPING
-        z, states = solution.z, solution.states
-    noise = np.full(n, settings.noise_rad or 0.0)
+    problem = make_problem(engine, train, unknowns, residual, settings, workers)
+    solution = levenberg_marquardt.solve(
+        problem,
+        z,
+        states,
+        iterations=_ITERATIONS_BEFORE_NOISE,
+        tolerance=_EARLY_TOLERANCE,
+        damping=damping,
+        progress=_progress(f"all {rows} steps", unknowns, trace, report),
+    )
     if settings.noise_rad is None:
-        noise = estimate_noise(problem.residuals(z, states), len(unknowns), settings.robust is not None)
-    problem = replace(problem, residual=JointResidual(noise))
-    solution = solve(problem, "final", _TOLERANCE)
-    z, states = solution.z, solution.states
+        readings = problem.readings(solution.z, solution.states)
+        reweighted = residual.reweighted(readings, train.fragments, len(unknowns), settings.robust is not None)
+        problem = replace(problem, residual=reweighted)
+    return problem, solution.z, solution.states, iterations + solution.iterations
 
+
+def finish(
+    problem: Problem,
+    z: np.ndarray,
+    states: np.ndarray,
+    settings: FitSettings,
+    iterations: int,
+    trace: Trace,
+    report: Report | None,
+) -> Fit:
+    """Solves the full problem from a point near its solution, and concludes."""
+    phase = f"all {problem.fragments.rows} steps, noise known"
+    solution = levenberg_marquardt.solve(
+        problem,
+        z,
+        states,
+        iterations=settings.iterations,
+        tolerance=_TOLERANCE,
+        damping=_NEAR_DAMPING,
+        progress=_progress(phase, problem.unknowns, trace, report),
+    )
+    return conclude(problem, replace(solution, iterations=iterations + solution.iterations), trace)
+
+
+def conclude(problem: Problem, solution: Solution, trace: Trace) -> Fit:
+    """Error bars at a solution: the inverse of the reduced normal equations, carried to the columns."""
+    z, linearised = solution.z, solution.linearised
+    unknowns, residual = problem.unknowns, problem.residual
     slope = unknowns.slope(z)
-    reduced, _ = solution.linearised.reduced()
-    held = unknowns.lower >= z  # at its bound: not free, so no uncertainty of its own
+    reduced, _ = linearised.reduced()
+    free = z > unknowns.lower  # at its bound a parameter is known to be there
     covariance = np.zeros_like(reduced)
-    covariance[np.ix_(~held, ~held)] = np.linalg.inv(reduced[np.ix_(~held, ~held)])
+    block = reduced[np.ix_(free, free)]
+    unit = 1 / np.sqrt(np.diag(block))
+    covariance[np.ix_(free, free)] = np.linalg.inv(block * np.outer(unit, unit)) * np.outer(unit, unit)
     inverse_slope = np.linalg.inv(slope)
-    data_only = inverse_slope.T @ (reduced - solution.linearised.prior_information) @ inverse_slope
-    nominal_z = unknowns.encode(start)
-    check = _part(dataset, dataset.held_out) if dataset.held_out.any() else train
     return Fit(
         unknowns=unknowns,
         z=z,
         values=unknowns.decode(z),
         covariance=slope @ covariance @ slope.T,
-        information=data_only,
-        noise_rad=noise,
-        states=states,
-        residuals_rad=problem.residuals(z, states),
-        held_out_residuals_rad=_with_fixed_physics(engine, check, unknowns, z, noise, settings, workers),
-        nominal_residuals_rad=_with_fixed_physics(engine, check, unknowns, nominal_z, noise, settings, workers),
-        iterations=iterations,
+        information=inverse_slope.T @ (reduced - linearised.prior_information) @ inverse_slope,
+        noise_rad=residual.noise_rad if isinstance(residual, JointResidual) else None,
+        problem=problem,
+        states=solution.states,
+        cost=linearised.cost,
+        iterations=solution.iterations,
         converged=solution.converged,
         trace=trace,
     )
 
 
-def estimate_noise(residuals_rad: np.ndarray, parameters: int, robust: bool) -> np.ndarray:
-    """(n,) noise of each encoder from residuals (B, N + 1, n), less the freedom that states and parameters took."""
-    count, rows, n = residuals_rad.shape
-    freedom = count * (rows - 2) - parameters / n
-    if robust:
-        scale = np.median(np.abs(residuals_rad), axis=(0, 1)) / 0.6745 * np.sqrt(count * rows / max(freedom, 1))
-    else:
-        scale = np.sqrt(np.sum(residuals_rad**2, axis=(0, 1)) / max(freedom, 1))
-    return np.maximum(scale, _LEAST_NOISE_RAD)
+def make_problem(
+    engine: Engine,
+    dataset: Dataset,
+    unknowns: Unknowns,
+    residual: Residual,
+    settings: FitSettings,
+    workers: Workers | None,
+) -> Problem:
+    n = len(unknowns.base.joints)
+    loose = np.ones(n)  # the first reading is itself a measurement, so its prior adds nothing
+    return Problem(
+        engine=engine,
+        fragments=dataset.fragments,
+        unknowns=unknowns,
+        residual=residual,
+        states=StatePrior(dataset.states, np.concatenate([loose, dataset.velocity_std_rad_s])),
+        robust=settings.robust,
+        workers=workers,
+    )
 
 
-def _part(dataset: Dataset, which: np.ndarray) -> Dataset:
+def residuals_with(physics: Physics, dataset: Dataset, fitted: Fit, settings: FitSettings) -> np.ndarray:
+    """(B, N + 1, n) predicted − read, rad, of a model whose fragments' initial states alone are fitted."""
+    nothing = Unknowns(physics, [], Prior(np.zeros(0), np.zeros((0, 0))))
+    problem = make_problem(
+        fitted.problem.engine, dataset, nothing, fitted.problem.residual, settings, fitted.problem.workers
+    )
+    solution = levenberg_marquardt.solve(problem, np.zeros(0), dataset.states, iterations=10)
+    return problem.readings(solution.z, solution.states) - dataset.fragments.readings
+
+
+def part(dataset: Dataset, which: np.ndarray) -> Dataset:
+    """The fragments where the mask is true."""
     return replace(
         dataset,
         fragments=dataset.fragments.chosen(which),
@@ -176,38 +239,28 @@ def _part(dataset: Dataset, which: np.ndarray) -> Dataset:
     )
 
 
-def _problem(
-    engine: Engine,
-    dataset: Dataset,
-    unknowns: Unknowns,
-    noise: np.ndarray,
-    settings: FitSettings,
-    workers: Workers | None,
-) -> Problem:
-    flat = np.full(len(noise), 1.0)  # the first reading is a measurement; its prior adds nothing
-    std = np.concatenate([flat, dataset.velocity_std_rad_s])
-    return Problem(
-        engine=engine,
-        fragments=dataset.fragments,
-        unknowns=unknowns,
-        residual=JointResidual(noise),
-        states=StatePrior(dataset.states, std),
-        robust=settings.robust,
-        workers=workers,
-    )
+def _few(dataset: Dataset) -> Dataset:
+    count = dataset.fragments.count
+    which = np.zeros(count, bool)
+    which[np.linspace(0, count - 1, min(count, _GROWING_FRAGMENTS)).round().astype(int)] = True
+    return part(dataset, which)
 
 
-def _with_fixed_physics(
-    engine: Engine,
-    dataset: Dataset,
-    unknowns: Unknowns,
-    z: np.ndarray,
-    noise: np.ndarray,
-    settings: FitSettings,
-    workers: Workers | None,
-) -> np.ndarray:
-    """Residuals when only the initial states are fitted."""
-    nothing = Unknowns(unknowns.physics(z), [], Prior(np.zeros(0), np.zeros((0, 0))))
-    problem = _problem(engine, dataset, nothing, noise, settings, workers)
-    solution = levenberg_marquardt.solve(problem, np.zeros(0), dataset.states, iterations=15, tolerance=1e-2)
-    return problem.residuals(solution.z, solution.states)
+def _first_residual(engine: Engine, dataset: Dataset, settings: FitSettings) -> Residual:
+    if settings.loss == "cartesian":
+        return CartesianResidual(
+            engine.simulator.model, list(settings.upper_links), settings.upper_weight, _FIRST_NOISE_M
+        )
+    noise = settings.noise_rad or max(dataset.noise_rad, _FIRST_NOISE_RAD)
+    return JointResidual(np.full(dataset.fragments.readings.shape[2], noise))
+
+
+def _progress(phase: str, unknowns: Unknowns, trace: Trace, report: Report | None) -> levenberg_marquardt.Progress:
+    masses = [(i, column.owner) for i, column in enumerate(unknowns.columns) if column.kind == "mass"]
+
+    def progress(iteration: int, cost: float, values: np.ndarray) -> None:
+        trace.append((phase, cost, values))
+        if report is not None:
+            report(phase, iteration, cost, {owner: float(values[i]) for i, owner in masses})
+
+    return progress

@@ -15,6 +15,8 @@ import scipy.linalg
 from haloid.identify.problem import Linearised, Problem
 
 _MOST_DAMPING = 1e12
+_STATE_TOLERANCE = 1.0
+"""Where states alone are fitted, the gain of log-likelihood that ends it."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,14 @@ def solve(
     states: np.ndarray,
     *,
     iterations: int = 50,
-    tolerance: float = 1e-3,
+    tolerance: float = 0.1,
     damping: float = 1e-3,
     progress: Progress | None = None,
 ) -> Solution:
-    """Minimises the problem; a step that lowers the cost by no more than `tolerance` ends it."""
+    """Minimises the problem; a step that moves no parameter by more than `tolerance` of its error bar ends it.
+
+    The states have no say in it: their stick-slip kinks go on gaining a little long after the parameters rest.
+    """
     growth = 2.0
     current = problem.linearise(z, states)
     converged = False
@@ -50,7 +55,7 @@ def solve(
     while iteration < iterations and not converged:
         iteration += 1
         while True:
-            step, state_step = _step(problem, current, z, damping)
+            step, state_step, length = _step(problem, current, z, damping)
             trial_z = np.maximum(z + step, problem.unknowns.lower)
             trial_states = states + state_step if problem.estimate_states else states
             cost = problem.cost(trial_z, trial_states)
@@ -65,21 +70,25 @@ def solve(
         damping *= max(1 / 3, 1 - (2 * ratio - 1) ** 3)
         growth = 2.0
         z, states = trial_z, trial_states
-        converged = decrease <= max(tolerance, 1e-13 * current.cost)
+        converged = length <= tolerance if len(z) else decrease <= _STATE_TOLERANCE
         current = problem.linearise(z, states)
         if progress is not None:
             progress(iteration, current.cost, problem.unknowns.decode(z))
     return Solution(z, states, current.cost, iteration, converged, current)
 
 
-def _step(problem: Problem, current: Linearised, z: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray]:
+def _step(problem: Problem, current: Linearised, z: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Step of the parameters, of the states, and the largest of the former in error bars."""
     matrix, gradient = current.reduced(damping)
     free = ~((z <= problem.unknowns.lower) & (gradient > 0))
-    step = np.zeros(len(z))
+    step, length = np.zeros(len(z)), 0.0
     if free.any():
         block = matrix[np.ix_(free, free)]
-        step[free] = -scipy.linalg.solve(block, gradient[free], assume_a="sym")
-    return step, current.state_step(step, damping)
+        unit = 1 / np.sqrt(np.diag(block))  # parameters of very different size, brought to one
+        inverse = scipy.linalg.inv(block * np.outer(unit, unit))
+        step[free] = -unit * (inverse @ (unit * gradient[free]))
+        length = float(np.max(np.abs(step[free]) / (unit * np.sqrt(np.diag(inverse)))))
+    return step, current.state_step(step, damping), length
 
 
 def _predicted_decrease(current: Linearised, step: np.ndarray, state_step: np.ndarray) -> float:

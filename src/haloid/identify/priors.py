@@ -63,3 +63,33 @@ PAYLOAD_STD = {"mass": 30.0, "com": 0.5, "inertia": 1.0}
 
 def payload_prior(physics: Physics, columns: list[Column]) -> Prior:
     return Prior.independent(physics.values(columns), np.array([PAYLOAD_STD.get(c.kind, 1.0) for c in columns]))
+
+
+@dataclass(frozen=True)
+class PaperRegulariser:
+    """HALO's R_total (Eq. 8): squared distance of mass and CoM from their base, damping and friction in a box.
+
+    The box [0.8, 1.2] only makes sense for ratios to nominal. The paper does not give its weights.
+    """
+
+    mass_weight: float = 1.0
+    """λ_mass, 1/kg²"""
+    com_weight: float = 1e4
+    """λ_com, 1/m²"""
+    damping_weight: float = 10.0
+    """λ_damp"""
+    friction_weight: float = 10.0
+    """λ_fric"""
+
+    def over(self, physics: Physics, columns: list[Column]) -> Prior:
+        values = physics.values(columns)
+        quadratic = {"mass": self.mass_weight, "com": self.com_weight}
+        boxed = {"damping": self.damping_weight, "frictionloss": self.friction_weight}
+        ratio_unit = np.where(np.abs(values) > 1e-6, np.abs(values), 1.0)
+        return Prior(
+            values,
+            np.diag([2 * quadratic.get(column.kind, 0.0) for column in columns]),
+            0.8 * values,
+            1.2 * values,
+            np.array([boxed.get(column.kind, 0.0) for column in columns]) / ratio_unit**2,
+        )

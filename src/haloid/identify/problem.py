@@ -9,6 +9,7 @@ complement A − C E⁻¹ Cᵀ, so that the system to solve has only as many unk
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -17,6 +18,7 @@ import numpy as np
 from haloid.engines.analytic import Sensitivities
 from haloid.engines.fragments import Fragments
 from haloid.engines.physics import Column, Physics
+from haloid.engines.simulate import Simulator
 from haloid.engines.workers import Workers
 from haloid.identify.residuals import Residual
 from haloid.identify.unknowns import Unknowns
@@ -29,8 +31,13 @@ class Engine(Protocol):
     """Rolls fragments out and differentiates them."""
 
     name: str
+    simulator: Simulator
 
     def predict(self, physics: Physics, fragments: Fragments, q0: np.ndarray, v0: np.ndarray) -> np.ndarray: ...
+
+    def predict_many(
+        self, physics: Sequence[Physics], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
+    ) -> list[np.ndarray]: ...
 
     def jacobian(
         self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
@@ -101,19 +108,22 @@ class Problem:
 
     def cost(self, z: np.ndarray, states: np.ndarray) -> float:
         """The objective; infinity where the rollout leaves the finite numbers."""
-        values = self._values(z, states)
-        with np.errstate(over="ignore", invalid="ignore"):
-            loss = 0.5 * float(np.sum(_huber(values, self.robust)[0]))
-        if not np.isfinite(loss):
-            return np.inf
-        offset = self.unknowns.decode(z) - self.unknowns.prior.mean
-        prior = 0.5 * float(offset @ self.unknowns.prior.information @ offset)
-        return loss + prior + 0.5 * float(np.sum(((states - self.states.mean) / self.states.std) ** 2))
+        return self.costs([z], states)[0]
 
-    def _values(self, z: np.ndarray, states: np.ndarray) -> np.ndarray:
+    def costs(self, zs: Sequence[np.ndarray], states: np.ndarray) -> list[float]:
+        """The objective at several points, rolled out together."""
         n = states.shape[1] // 2
-        readings = self.engine.predict(self.unknowns.physics(z), self.fragments, states[:, :n], states[:, n:])
-        return self.residual.values(readings, self.fragments)
+        state_cost = 0.5 * float(np.sum(((states - self.states.mean) / self.states.std) ** 2))
+        physics = [self.unknowns.physics(z) for z in zs]
+        q0, v0 = (np.broadcast_to(x, (len(zs), *x.shape)) for x in (states[:, :n], states[:, n:]))
+        costs = []
+        for z, readings in zip(zs, self.engine.predict_many(physics, self.fragments, q0, v0), strict=True):
+            values = self.residual.values(readings, self.fragments)
+            with np.errstate(over="ignore", invalid="ignore"):
+                loss = 0.5 * float(np.sum(_huber(values, self.robust)[0]))
+            prior = self.unknowns.prior.cost(self.unknowns.decode(z))
+            costs.append(loss + prior + state_cost if np.isfinite(loss) else np.inf)
+        return costs
 
     def linearise(self, z: np.ndarray, states: np.ndarray) -> Linearised:
         physics, slope = self.unknowns.physics(z), self.unknowns.slope(z)
@@ -137,14 +147,15 @@ class Problem:
         e = np.concatenate([chunk.e for chunk in chunks])
         state_gradient = np.concatenate([chunk.state_gradient for chunk in chunks])
 
-        prior, state_information = self.unknowns.prior, 1 / self.states.std**2
-        offset, state_offset = self.unknowns.decode(z) - prior.mean, states - self.states.mean
-        prior_information = slope.T @ prior.information @ slope
-        cost = sum(chunk.cost for chunk in chunks) + 0.5 * float(offset @ prior.information @ offset)
+        values, state_information = self.unknowns.decode(z), 1 / self.states.std**2
+        state_offset = states - self.states.mean
+        prior_gradient, prior_information = self.unknowns.prior.linearise(values)
+        prior_information = slope.T @ prior_information @ slope
+        cost = sum(chunk.cost for chunk in chunks) + self.unknowns.prior.cost(values)
         cost += 0.5 * float(np.sum(state_information * state_offset**2))
         return Linearised(
             cost=cost,
-            gradient=gradient + slope.T @ prior.information @ offset,
+            gradient=gradient + slope.T @ prior_gradient,
             a=a + prior_information,
             c=c,
             e=e + np.diag(state_information),
@@ -152,11 +163,10 @@ class Problem:
             prior_information=prior_information,
         )
 
-    def residuals(self, z: np.ndarray, states: np.ndarray) -> np.ndarray:
-        """(B, N + 1, n) predicted − read, rad."""
+    def readings(self, z: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """(B, N + 1, n) predicted encoder readings."""
         n = states.shape[1] // 2
-        readings = self.engine.predict(self.unknowns.physics(z), self.fragments, states[:, :n], states[:, n:])
-        return readings - self.fragments.readings
+        return self.engine.predict(self.unknowns.physics(z), self.fragments, states[:, :n], states[:, n:])
 
     def shortened(self, rows: int) -> Problem:
         return replace(self, fragments=self.fragments.shortened(rows))

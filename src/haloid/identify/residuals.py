@@ -6,6 +6,7 @@ log-likelihood, and the paper's Cartesian tracking loss (HALO Eqs. 5-7), whose s
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +14,9 @@ import mujoco
 import numpy as np
 
 from haloid.engines.fragments import Fragments
+
+LEAST_NOISE_RAD = 1e-7
+"""Noise-free data is weighted as if it had this much."""
 
 
 class Residual(Protocol):
@@ -24,8 +28,8 @@ class Residual(Protocol):
         """(B, R, P) derivative of the residuals, from that of the readings (B, N + 1, n, P)."""
         ...
 
-    def for_count(self, count: int) -> Residual:
-        """The same residual for a problem of `count` fragments."""
+    def reweighted(self, readings: np.ndarray, fragments: Fragments, parameters: int, robust: bool) -> Residual:
+        """The same residual divided by the noise that these predictions leave, so that it is of unit size."""
         ...
 
 
@@ -42,27 +46,33 @@ class JointResidual:
     def slope(self, readings: np.ndarray, by: np.ndarray) -> np.ndarray:
         return (by / self.noise_rad[:, None]).reshape(len(by), by.shape[1] * by.shape[2], by.shape[3])
 
-    def for_count(self, count: int) -> JointResidual:
-        return self
+    def reweighted(self, readings: np.ndarray, fragments: Fragments, parameters: int, robust: bool) -> JointResidual:
+        size = _spread(readings - fragments.readings, parameters, robust)
+        return JointResidual(np.maximum(size, LEAST_NOISE_RAD))
 
 
 class CartesianResidual:
-    """Body positions, all links once and the upper body αᵘ times more (HALO Eqs. 5-7, 1/B included)."""
+    """Body positions, all links once and the upper body αᵘ times more (HALO Eqs. 5-7), in units of `noise_m`.
 
-    def __init__(self, model: mujoco.MjModel, upper_links: list[str], upper_weight: float, count: int) -> None:
+    With `noise_m` = √B the sum of squares is L_track itself, with its 1/B.
+    """
+
+    def __init__(self, model: mujoco.MjModel, upper_links: list[str], upper_weight: float, noise_m: float) -> None:
         self._model = model
         self._data = mujoco.MjData(model)
         self._moves = _moved_by(model)
-        weight = np.ones(model.nbody - 1)
+        self._weight = np.ones(model.nbody - 1)
         for link in upper_links:
-            weight[model.body(link).id - 1] += upper_weight
-        self._weight = weight
-        self._scale = np.sqrt(weight / count)
+            self._weight[model.body(link).id - 1] += upper_weight
+        self._scale = np.sqrt(self._weight) / noise_m
 
-    def for_count(self, count: int) -> CartesianResidual:
-        other = object.__new__(CartesianResidual)
-        other.__dict__.update(self.__dict__)
-        other._scale = np.sqrt(self._weight / count)
+    def reweighted(
+        self, readings: np.ndarray, fragments: Fragments, parameters: int, robust: bool
+    ) -> CartesianResidual:
+        values = self.values(readings, fragments).reshape(*readings.shape[:2], -1) / np.repeat(self._scale, 3)
+        other = copy.copy(self)
+        spread = _spread(values * np.repeat(np.sqrt(self._weight), 3), parameters, robust)
+        other._scale = np.sqrt(self._weight) / max(float(np.sqrt(np.mean(spread**2))), LEAST_NOISE_RAD)
         return other
 
     def values(self, readings: np.ndarray, fragments: Fragments) -> np.ndarray:
@@ -92,6 +102,15 @@ class CartesianResidual:
             position[index] = data.xpos[1:]
             anchor[index], axis[index] = data.xanchor[joints], data.xaxis[joints]
         return position, anchor, axis
+
+
+def _spread(values: np.ndarray, parameters: int, robust: bool) -> np.ndarray:
+    """Standard deviation of each channel of (B, N + 1, channels), less the freedom that states and parameters took."""
+    count, rows, channels = values.shape
+    freedom = max(count * (rows - 2) - parameters / channels, 1.0)
+    if robust:
+        return np.median(np.abs(values), axis=(0, 1)) / 0.6745 * np.sqrt(count * rows / freedom)
+    return np.sqrt(np.sum(values**2, axis=(0, 1)) / freedom)
 
 
 def _moved_by(model: mujoco.MjModel) -> np.ndarray:

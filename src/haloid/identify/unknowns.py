@@ -69,15 +69,37 @@ def _whole_name(column: Column) -> str:
 
 @dataclass(frozen=True)
 class Prior:
-    """A Gaussian over the columns: cost ½ (θ − mean)ᵀ information (θ − mean)."""
+    """What is known before the data: ½ (θ − mean)ᵀ information (θ − mean), and a penalty outside a box.
+
+    The box is HALO's φ (Eq. 9): weight · (max(0, lower − θ)² + max(0, θ − upper)²), zero inside.
+    """
 
     mean: np.ndarray
     information: np.ndarray
     """(P, P)"""
+    box_lower: np.ndarray | None = None
+    box_upper: np.ndarray | None = None
+    box_weight: np.ndarray | None = None
 
     @classmethod
     def independent(cls, mean: np.ndarray, std: np.ndarray) -> Prior:
         return cls(np.asarray(mean, float), np.diag(1 / np.asarray(std, float) ** 2))
+
+    def cost(self, values: np.ndarray) -> float:
+        offset = values - self.mean
+        excess, weight = self._excess(values)
+        return 0.5 * float(offset @ self.information @ offset) + float(weight @ excess**2)
+
+    def linearise(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient (P,) and Gauss–Newton matrix (P, P) of the cost."""
+        excess, weight = self._excess(values)
+        gradient = self.information @ (values - self.mean) + 2 * weight * excess
+        return gradient, self.information + np.diag(2 * weight * (excess != 0))
+
+    def _excess(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.box_lower is None or self.box_upper is None or self.box_weight is None:
+            return np.zeros(len(values)), np.zeros(len(values))
+        return np.minimum(0, values - self.box_lower) + np.maximum(0, values - self.box_upper), self.box_weight
 
 
 class Unknowns:
@@ -177,7 +199,7 @@ class _PseudoInertia:
         """By complex steps: exact to rounding, and `decode` is the only place that knows the formula."""
         step = 1e-30
         nudges = 1j * step * np.eye(len(z))
-        return np.array([self.decode(z + nudge).imag / step for nudge in nudges]).T
+        return np.array([np.imag(self.decode(z + nudge)) / step for nudge in nudges]).T
 
 
 def _link_groups(columns: list[Column]) -> list[_MassAndMoment | _PseudoInertia]:
