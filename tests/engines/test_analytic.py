@@ -174,7 +174,6 @@ def test_fragments_do_not_influence_each_other():
     np.testing.assert_allclose(alone.by_parameter[0], whole.by_parameter[1], rtol=0, atol=1e-12)
 
 
-@pytest.mark.xfail(strict=True, reason="the friction force of a joint without friction loss is rounding noise")
 def test_a_joint_without_friction_among_others_with_it_has_the_derivative_to_its_right():
     scene = tree_scene(2)
     column = Column("frictionloss", scene.physics.joints[1])
@@ -183,7 +182,6 @@ def test_a_joint_without_friction_among_others_with_it_has_the_derivative_to_its
     assert_close_by_column(jacobian(scene, [column], physics).by_parameter, expected, [column.name])
 
 
-@pytest.mark.xfail(strict=True, reason="derivatives by kp and kd divide by the factor itself")
 @pytest.mark.parametrize("kind", ["kp", "kd"])
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_a_gain_factor_of_zero_has_a_derivative(kind):

@@ -111,6 +111,9 @@ class _Moment:
     stiffness: np.ndarray
     damping: np.ndarray
     gain: np.ndarray
+    stiffness_by_factor: np.ndarray
+    """Derivative of the stiffness by the factor kp, and of the damping by kd."""
+    damping_by_factor: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,8 @@ class _Sweep:
         self.delay_columns = [i for i, c in enumerate(columns) if c.kind == "delay"]
         self.delay_slope = delay_slope(fragments, physics.delay) if self.delay_columns else None
         self.rubs = physics.frictionloss > 0
-        if self.rubs.any():
+        self.has_friction = bool(self.rubs.any()) or "frictionloss" in self.joint_columns
+        if self.has_friction:
             inverse_weight, slope = self._reference_inverse_weight()
             self.friction_b = engine.friction.b
             self.friction_r = engine.friction.r_over_inverse_weight * inverse_weight
@@ -190,7 +194,7 @@ class _Sweep:
         dynamics = self._inverse_dynamics(now.q, now.v, a)
         implicit_damping = self.h * (self.physics.damping + now.damping)
         rhs = self._explicit_terms(now, dynamics, a, state)
-        if self.rubs.any():
+        if self.has_friction:
             force = dynamics.torque + (self.physics.armature + implicit_damping) * a
             force += self.physics.damping * now.v + self.spring * (now.q - self.spring_zero) - now.force
             friction = self._friction_slope(force, now, a, dynamics, rhs, state)
@@ -205,17 +209,28 @@ class _Sweep:
         q, v, inputs = (x[:, step] for x in (self.trajectories.q, self.trajectories.v, self.trajectories.inputs))
         strength = np.broadcast_to(physics.strength, q.shape)
         if fragments.torque_mode:
-            raw, stiffness, damping, gain = strength * inputs, np.zeros_like(q), np.zeros_like(q), strength
+            kp = kd = np.zeros_like(q)
+            raw = strength * inputs
         else:
             row = step // fragments.substeps
-            kp = fragments.kp[:, row] if fragments.gains_vary else fragments.kp
-            kd = fragments.kd[:, row] if fragments.gains_vary else fragments.kd
-            stiffness, damping = strength * physics.kp * kp, strength * physics.kd * kd
-            raw, gain = stiffness * (inputs - q) - damping * v, stiffness
+            kp = strength * (fragments.kp[:, row] if fragments.gains_vary else fragments.kp)
+            kd = strength * (fragments.kd[:, row] if fragments.gains_vary else fragments.kd)
+            raw = kp * physics.kp * (inputs - q) - kd * physics.kd * v
         limit = strength * self.effort_limit
         free = np.abs(raw) < limit
-        slope = None if self.delay_slope is None else self.delay_slope[:, step]
-        return _Moment(q, v, inputs, slope, np.clip(raw, -limit, limit), stiffness * free, damping * free, gain * free)
+        kp, kd = kp * free, kd * free
+        return _Moment(
+            q=q,
+            v=v,
+            inputs=inputs,
+            input_slope=None if self.delay_slope is None else self.delay_slope[:, step],
+            force=np.clip(raw, -limit, limit),
+            stiffness=kp * physics.kp,
+            damping=kd * physics.kd,
+            gain=strength * free if fragments.torque_mode else kp * physics.kp,
+            stiffness_by_factor=kp,
+            damping_by_factor=kd,
+        )
 
     def _inverse_dynamics(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> _Dynamics:
         """Inverse dynamics of every fragment with its derivatives and, where links are identified, its regressor."""
@@ -245,8 +260,8 @@ class _Sweep:
         by_kind = {
             "armature": -a,
             "damping": -now.v,
-            "kp": now.stiffness / physics.kp * (now.inputs - now.q),
-            "kd": -now.damping / physics.kd * now.v,
+            "kp": now.stiffness_by_factor * (now.inputs - now.q),
+            "kd": -now.damping_by_factor * now.v,
             "strength": now.force / physics.strength,
             "bias": -now.stiffness,
         }
@@ -267,7 +282,7 @@ class _Sweep:
         """Adds −h dD a: how the parameters change the implicit damping."""
         by_kind = {
             "damping": np.ones_like(a),
-            "kd": now.damping / self.physics.kd,
+            "kd": now.damping_by_factor,
             "strength": now.damping / self.physics.strength,
         }
         for kind, slope in by_kind.items():
@@ -285,13 +300,15 @@ class _Sweep:
         """
         n = self.n
         sticks = self.rubs & (np.abs(force) < self.physics.frictionloss * (1 - _SLIP_SLACK))
+        w = np.linalg.solve(dynamics.mass, (self.h * (self.physics.damping + now.damping) * a)[..., None])[..., 0]
         slope = np.zeros_like(explicit_rhs)
         if "frictionloss" in self.joint_columns:
             i, j = self.joint_columns["frictionloss"]
-            slope[:, j, i] = (np.sign(force) * ~sticks)[:, j]
+            # a joint without friction loss would slip as soon as it had some, against its motion
+            direction = np.where(self.rubs, np.sign(force), -np.sign(a + w + self.friction_b * now.v))
+            slope[:, j, i] = (direction * ~sticks)[:, j]
         if not sticks.any():
             return slope
-        w = np.linalg.solve(dynamics.mass, (self.h * (self.physics.damping + now.damping) * a)[..., None])[..., 0]
         rhs = explicit_rhs + slope
         gravity, self.tree.tree.gravity = self.tree.tree.gravity.copy(), pin.Motion.Zero()
         momentum = self._inverse_dynamics(now.q, np.zeros_like(w), w)
@@ -339,8 +356,14 @@ def _plus_diagonal(matrices: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
 def _check_supported(simulator: Simulator) -> None:
     """Refuses what the analytic step leaves out."""
     model = simulator.model
+    ignored = (
+        mujoco.mjtDisableBit.mjDSBL_ACTUATION | mujoco.mjtDisableBit.mjDSBL_SPRING | mujoco.mjtDisableBit.mjDSBL_DAMPER
+    )
     features = {
         "contact": simulator.contact,
+        "a force limit at a joint instead of its servo": bool(np.any(model.jnt_actfrclimited)),
+        "noslip iterations": model.opt.noslip_iterations > 0,
+        "actuation, springs or damping disabled": bool(model.opt.disableflags & int(ignored)),
         "tendons": model.ntendon > 0,
         "equality constraints": model.neq > 0,
         "gravity compensation": bool(np.any(model.body_gravcomp)),

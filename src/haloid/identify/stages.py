@@ -80,6 +80,10 @@ class Identification:
     stage_seconds: dict[str, float] = field(default_factory=dict)
 
     @property
+    def fit_settings(self) -> FitSettings:
+        return fit_settings(self.settings)
+
+    @property
     def nominal(self) -> Physics:
         return self.simulator.nominal
 
@@ -139,6 +143,17 @@ def identify(
     )
 
 
+def fit_settings(settings: Settings) -> FitSettings:
+    return FitSettings(
+        loss=settings.loss,
+        upper_links=settings.payload_links,
+        upper_weight=settings.upper_weight,
+        iterations=settings.iterations or 30,
+        noise_rad=settings.noise_rad,
+        robust=settings.robust,
+    )
+
+
 @dataclass
 class _Run:
     settings: Settings
@@ -148,15 +163,7 @@ class _Run:
 
     @property
     def fit_settings(self) -> FitSettings:
-        s = self.settings
-        return FitSettings(
-            loss=s.loss,
-            upper_links=s.payload_links,
-            upper_weight=s.upper_weight,
-            iterations=s.iterations or 30,
-            noise_rad=s.noise_rad,
-            robust=s.robust,
-        )
+        return fit_settings(self.settings)
 
     def dataset(self, recordings: Sequence[Recording]) -> Dataset:
         s = self.settings
@@ -206,7 +213,7 @@ class _Run:
         settings = self.fit_settings
         if self.settings.solver == "lm":
             return fit(self.engine, dataset, unknowns, settings, report=report, workers=self.workers)
-        return solve_as_paper(self.engine, dataset, unknowns, self.settings, settings, report, self.workers)
+        return solve_as_paper(self.engine, dataset, unknowns, self.settings, report, self.workers)
 
     def _moving(self, columns: list[Column]) -> list[Column]:
         """Without the links that are fixed to the world, whose parameters have no effect."""
@@ -220,7 +227,6 @@ def solve_as_paper(
     dataset: Dataset,
     unknowns: Unknowns,
     settings: Settings,
-    fit_settings: FitSettings,
     report: Report | None,
     workers: Workers | None,
 ) -> Fit:
@@ -229,12 +235,10 @@ def solve_as_paper(
     n = train.fragments.readings.shape[2]
     if settings.loss == "cartesian":
         scale = float(np.sqrt(train.fragments.count))
-        residual = CartesianResidual(
-            engine.simulator.model, list(fit_settings.upper_links), fit_settings.upper_weight, scale
-        )
+        residual = CartesianResidual(engine.simulator.model, list(settings.payload_links), settings.upper_weight, scale)
     else:
         residual = JointResidual(np.full(n, settings.noise_rad or max(dataset.noise_rad, 1e-4)))
-    problem = make_problem(engine, train, unknowns, residual, fit_settings, workers)
+    problem = make_problem(engine, train, unknowns, residual, fit_settings(settings), workers)
     trace: Trace = []
     masses = [(i, column.owner) for i, column in enumerate(unknowns.columns) if column.kind == "mass"]
 
@@ -251,7 +255,7 @@ def solve_as_paper(
     readings = problem.readings(solution.z, solution.states)
     weighted = replace(
         problem,
-        residual=residual.reweighted(readings, train.fragments, len(unknowns), fit_settings.robust is not None),
+        residual=residual.reweighted(readings, train.fragments, len(unknowns), settings.robust is not None),
     )
     final = replace(solution, linearised=weighted.linearise(solution.z, solution.states))
     return conclude(weighted, final, trace)

@@ -1,0 +1,228 @@
+"""The answer: an identification in plain numbers, each with its standard deviation.
+
+Link values are the link's own effective ones, payload included. The payload itself is the difference between the
+loaded and the calibrated link; its error bars come from both stages together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from haloid.engines.physics import JOINT_KINDS
+from haloid.identify.fit import Fit, part, residuals_with
+from haloid.identify.identifiability import Blind, base_blind_spots, payload_blind_spots
+from haloid.identify.stages import Identification
+from haloid.robots.inertia import LinkParameters, detach
+
+NORMAL_95 = 1.959964
+_WHITE_LAG1 = 0.2
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number, or several, with standard deviations; `std` is 0 for what was not identified."""
+
+    value: np.ndarray
+    std: np.ndarray
+    nominal: np.ndarray
+
+    @property
+    def interval95(self) -> np.ndarray:
+        """(..., 2) lower and upper end."""
+        return np.stack([self.value - NORMAL_95 * self.std, self.value + NORMAL_95 * self.std], axis=-1)
+
+
+@dataclass(frozen=True)
+class PayloadEstimate:
+    """What was attached to a link."""
+
+    link: str
+    mass_kg: Estimate
+    com_in_link_m: Estimate
+
+
+@dataclass(frozen=True)
+class Answer:
+    links: dict[str, dict[str, Estimate]]
+    """mass, com (and inertia where it was sought) of every link that was identified."""
+    joints: dict[str, dict[str, Estimate]]
+    globals: dict[str, Estimate]
+    payload: list[PayloadEstimate]
+    rms_rad: dict[str, float]
+    """train, heldout, nominal: of the loaded recordings, the initial states fitted each time."""
+    lag1: float
+    """Autocorrelation of the residuals from one control step to the next; 0 is white."""
+    noise_rad: np.ndarray | None
+    blind: list[Blind]
+    converged: bool
+
+    @property
+    def white(self) -> bool:
+        return abs(self.lag1) < _WHITE_LAG1
+
+
+def answer(found: Identification) -> Answer:
+    """Reads an identification out."""
+    stage2, count = found.stage2, found.payload_columns
+    blind = payload_blind_spots(stage2, count)
+    if found.stage1 is not None:
+        blind += base_blind_spots(found.stage1)
+    residuals = stage2.problem.readings(stage2.z, stage2.states) - stage2.problem.fragments.readings
+    held = part(found.loaded, found.loaded.held_out if found.loaded.held_out.any() else ~found.loaded.held_out)
+    settings = found.fit_settings
+    return Answer(
+        links=_links(found),
+        joints=_joints(found),
+        globals=_globals(found),
+        payload=[_payload(found, link) for link in found.settings.payload_links],
+        rms_rad={
+            "train": _rms(residuals),
+            "heldout": _rms(residuals_with(found.physics, held, stage2, settings)),
+            "nominal": _rms(residuals_with(found.nominal, held, stage2, settings)),
+        },
+        lag1=_lag1(residuals),
+        noise_rad=stage2.noise_rad,
+        blind=blind,
+        converged=stage2.converged and (found.stage1 is None or found.stage1.converged),
+    )
+
+
+def _estimates(found: Identification) -> dict[str, tuple[float, float]]:
+    """Value and standard deviation by column name: stage 2's, which hold stage 1's as far as they are still free."""
+    values: dict[str, tuple[float, float]] = {}
+    for fit in (found.stage1, found.stage2):
+        if fit is not None:
+            for column, value, std in zip(fit.unknowns.columns, fit.values, fit.std, strict=True):
+                values[column.name] = (float(value), float(std))
+    return values
+
+
+def _links(found: Identification) -> dict[str, dict[str, Estimate]]:
+    known, nominal, final = _estimates(found), found.nominal, found.physics
+    links: dict[str, dict[str, Estimate]] = {}
+    for name in final.links:
+        link, before = final.link(name), nominal.link(name)
+        if f"{name}.mass" not in known and f"{name}.com.x" not in known:
+            continue
+        std = [known.get(f"{name}.com.{axis}", (0.0, 0.0))[1] for axis in "xyz"]
+        links[name] = {
+            "mass": _scalar(link.mass_kg, known.get(f"{name}.mass", (0.0, 0.0))[1], before.mass_kg),
+            "com": Estimate(link.com_in_link_m, np.array(std), before.com_in_link_m),
+        }
+        parts = ("xx", "yy", "zz", "xy", "xz", "yz")
+        if f"{name}.inertia.xx" in known:
+            at = ([0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2])
+            links[name]["inertia"] = Estimate(
+                link.inertia_about_com[at],
+                np.array([known[f"{name}.inertia.{p}"][1] for p in parts]),
+                before.inertia_about_com[at],
+            )
+    return links
+
+
+def _joints(found: Identification) -> dict[str, dict[str, Estimate]]:
+    known, joints = _estimates(found), {}
+    for index, name in enumerate(found.physics.joints):
+        kinds = [kind for kind in JOINT_KINDS if f"{name}.{kind}" in known]
+        if kinds:
+            joints[name] = {
+                kind: _scalar(*known[f"{name}.{kind}"], getattr(found.nominal, kind)[index]) for kind in kinds
+            }
+    return joints
+
+
+def _globals(found: Identification) -> dict[str, Estimate]:
+    known = _estimates(found)
+    return {"delay": _scalar(*known["delay"], found.nominal.delay)} if "delay" in known else {}
+
+
+def _scalar(value: float, std: float, nominal: float) -> Estimate:
+    return Estimate(np.asarray(value), np.asarray(std), np.asarray(float(nominal)))
+
+
+def _payload(found: Identification, link: str) -> PayloadEstimate:
+    """Mass and CoM of what was added, p = m_l − m_b and (m_l c_l − m_b c_b)/p, with both stages' uncertainty."""
+    loaded, loaded_cov, base, base_cov, cross = _loaded_and_base(found, link)
+
+    def payload(loaded: np.ndarray, base: np.ndarray) -> np.ndarray:
+        inertia = np.eye(3)
+        mass, com = detach(LinkParameters(loaded[0], loaded[1:], inertia), LinkParameters(base[0], base[1:], inertia))
+        return np.array([mass, *com])
+
+    value = payload(loaded, base)
+    step = 1e-7
+    by_loaded, by_base = (
+        np.array([(payload(*_nudged(k, step, which, loaded, base)) - value) / step for k in range(4)]).T
+        for which in (0, 1)
+    )
+    covariance = by_loaded @ loaded_cov @ by_loaded.T + by_base @ base_cov @ by_base.T
+    mixed = by_loaded @ cross @ by_base.T
+    std = np.sqrt(np.maximum(np.diag(covariance + mixed + mixed.T), 0.0))
+    return PayloadEstimate(link, _scalar(value[0], std[0], 0.0), Estimate(value[1:], std[1:], np.full(3, np.nan)))
+
+
+def _nudged(k: int, step: float, which: int, loaded: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    nudge = step * (np.arange(4) == k)
+    return (loaded + nudge, base) if which == 0 else (loaded, base + nudge)
+
+
+def _loaded_and_base(
+    found: Identification, link: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(mass, CoM) of the loaded and of the bare link, their covariances and the covariance between them.
+
+    Stage 2 no longer holds the bare link, but it updates the rest of the robot, with which stage 1 found the bare link
+    correlated: given the rest r, the bare link is b = μ_b + K (r − μ_r) with K = Σ_br Σ_r⁻¹, and Σ_b − K Σ_r Kᵀ of its
+    variance is left.
+    """
+    names = [f"{link}.mass", *(f"{link}.com.{axis}" for axis in "xyz")]
+    stage2, stage1 = found.stage2, found.stage1
+    loaded, loaded_cov, at = _pick(stage2, names, found.physics.link(link))
+    if stage1 is None:
+        bare = found.nominal.link(link)
+        return loaded, loaded_cov, _vector(bare), np.zeros((4, 4)), np.zeros((4, 4))
+    base, base_cov, bare_at = _pick(stage1, names, stage1.physics.link(link))
+    rest = [i for i in range(found.payload_columns, len(stage2.unknowns.columns))]
+    index1 = {column.name: i for i, column in enumerate(stage1.unknowns.columns)}
+    rest1 = [index1[stage2.unknowns.columns[i].name] for i in rest]
+    bare_rest = np.zeros((4, len(rest)))
+    for k, i in enumerate(bare_at):
+        if i is not None:
+            bare_rest[k] = stage1.covariance[i, rest1]
+    rest_prior = stage2.unknowns.prior.information[np.ix_(rest, rest)]
+    gain = bare_rest @ rest_prior
+    base = base + gain @ (stage2.values[rest] - stage1.values[rest1])
+    rest_cov = stage2.covariance[np.ix_(rest, rest)]
+    base_cov = base_cov - gain @ bare_rest.T + gain @ rest_cov @ gain.T
+    cross = np.zeros((4, 4))
+    for k, i in enumerate(at):
+        if i is not None:
+            cross[k] = stage2.covariance[i, rest] @ gain.T
+    return loaded, loaded_cov, base, base_cov, cross
+
+
+def _pick(fit: Fit, names: list[str], link: LinkParameters) -> tuple[np.ndarray, np.ndarray, list[int | None]]:
+    index = {column.name: i for i, column in enumerate(fit.unknowns.columns)}
+    at = [index.get(name) for name in names]
+    covariance = np.zeros((4, 4))
+    for r, i in enumerate(at):
+        for c, j in enumerate(at):
+            if i is not None and j is not None:
+                covariance[r, c] = fit.covariance[i, j]
+    return _vector(link), covariance, at
+
+
+def _vector(link: LinkParameters) -> np.ndarray:
+    return np.array([link.mass_kg, *link.com_in_link_m])
+
+
+def _rms(residuals: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(residuals**2)))
+
+
+def _lag1(residuals: np.ndarray) -> float:
+    """Of residuals (B, N + 1, n), within fragments, each joint in its own units; the first rows hold the state fit."""
+    unit = residuals / np.maximum(np.sqrt(np.mean(residuals**2, axis=(0, 1))), 1e-12)
+    return float(np.mean(unit[:, 3:] * unit[:, 2:-1]) / np.mean(unit[:, 2:] ** 2))
