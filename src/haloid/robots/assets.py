@@ -1,4 +1,6 @@
-"""Robots, a detail of loading: geometry whose mesh, texture or height-field file is missing leaves the spec.
+"""Robots, a detail of loading and writing: geometry in mesh, texture or height-field files leaves the spec.
+
+Loading drops what needs a file that is missing; writing drops what needs any file, so that the result stands alone.
 
 Inertias stay as the file states them. A body whose inertia would have come from a dropped geometry is an error:
 guessing it would silently bias everything identified afterwards.
@@ -28,22 +30,41 @@ def drop_missing_assets(spec: mujoco.MjSpec) -> str:
     hfields = [hfield for hfield in spec.hfields if not _exists(spec, hfield.compiler.meshdir, hfield.file)]
     skins = [skin for skin in spec.skins if not _exists(spec, skin.compiler.meshdir, skin.file)]
     textures = [texture for texture in spec.textures if not _complete_texture(spec, texture)]
-    files = {asset.name or Path(asset.file).stem: asset.file for asset in [*meshes, *hfields]}
+    dropped = _drop(spec, meshes, hfields, skins, textures)
+    if dropped is None:
+        return ""
+    n_geoms, n_files, first = dropped
+    return f"dropped {n_geoms} geoms because {n_files} mesh, texture or height-field files are missing (first: {first})"
 
+
+def drop_file_assets(spec: mujoco.MjSpec) -> str:
+    """Remove, in place, all assets that live in files, and all that uses them; say what went ("" where nothing did)."""
+    meshes, hfields, skins = (
+        [asset for asset in kind if asset.file] for kind in (spec.meshes, spec.hfields, spec.skins)
+    )
+    textures = [texture for texture in spec.textures if texture.file or any(texture.cubefiles)]
+    dropped = _drop(spec, meshes, hfields, skins, textures)
+    if dropped is None:
+        return ""
+    n_geoms, n_files, first = dropped
+    return f"left out {n_geoms} geoms because {n_files} mesh, texture or height-field files hold them (first: {first})"
+
+
+def _drop(spec: mujoco.MjSpec, meshes: list, hfields: list, skins: list, textures: list) -> tuple[int, int, str] | None:
+    """Delete these assets and all that uses them: how many geoms and assets went, and the first one's file."""
+    files = {asset.name or Path(asset.file).stem: asset.file for asset in [*meshes, *hfields]}
     dropped_geoms = [geom for geom in spec.geoms if (geom.meshname or geom.hfieldname) in files]
     for geom in dropped_geoms:
         if _gives_body_its_inertia(spec, geom):
             raise InertiaFromMissingFileError(geom.parent.name, files[geom.meshname or geom.hfieldname])
     _drop_references(spec, {geom.name for geom in dropped_geoms if geom.name})
     _blank_textures(spec, {texture.name for texture in textures})
-    missing = [*meshes, *hfields, *skins, *textures]
-    n_geoms, n_files = len(dropped_geoms), len(missing)
-    first = next((asset.file for asset in missing if asset.file), "")
-    for element in [*dropped_geoms, *missing]:
+    assets = [*meshes, *hfields, *skins, *textures]
+    n_geoms, n_assets = len(dropped_geoms), len(assets)
+    first = next((asset.file for asset in assets if asset.file), "")
+    for element in [*dropped_geoms, *assets]:
         spec.delete(element)
-    if not n_files:
-        return ""
-    return f"dropped {n_geoms} geoms because {n_files} mesh, texture or height-field files are missing (first: {first})"
+    return (n_geoms, n_assets, first) if n_assets else None
 
 
 def _exists(spec: mujoco.MjSpec, folder: str, file: str) -> bool:

@@ -51,7 +51,7 @@ def clamp(spec: mujoco.MjSpec, link: str | None, pose: Sequence[float] | np.ndar
     for element in _elements_below(old_bodies[chain[-1]]):
         if element.name:  # references (actuators, sensors, ...) go by name, so the new tree inherits them
             element.name = _OLD + element.name
-    _resolve_damping_ratios(new, model)
+    resolve_damping_ratios(new, model)
 
     grower = _Grower(model, old_bodies, chain)
     clamped = grower.add(new.worldbody, old_bodies[chain[0]], pose_w[:3], pose_w[3:], joints=False)
@@ -105,7 +105,7 @@ def _elements_below(body) -> list:
     return elements + [element for child in body.bodies for element in _elements_below(child)]
 
 
-def _resolve_damping_ratios(spec: mujoco.MjSpec, model: mujoco.MjModel) -> None:
+def resolve_damping_ratios(spec: mujoco.MjSpec, model: mujoco.MjModel) -> None:
     """Writes damping that MuJoCo derives from the inertia of the whole tree as numbers: they belong to the old tree."""
     for actuator in spec.actuators:
         if actuator.biastype == mujoco.mjtBias.mjBIAS_AFFINE and actuator.biasprm[2] > 0:
