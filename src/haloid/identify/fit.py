@@ -29,9 +29,9 @@ _GROWING_ROWS = (1, 4)
 _GROWING_FRAGMENTS = 16
 """So many fragments are enough while the horizon grows."""
 _ITERATIONS_BEFORE_NOISE = 2
-_EARLY_TOLERANCE = 0.5
-_TOLERANCE = 0.2
-"""A step that moves no parameter by this share of its error bar ends the fit."""
+_EARLY_TOLERANCE = 0.2
+_TOLERANCE = 0.05
+"""A step that moves the parameters by this share of their error bars ends the fit."""
 _FAR_DAMPING, _NEAR_DAMPING = 1e-3, 1e-8
 
 Trace = list[tuple[str, float, np.ndarray]]

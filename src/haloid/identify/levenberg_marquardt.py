@@ -44,7 +44,7 @@ def solve(
     damping: float = 1e-3,
     progress: Progress | None = None,
 ) -> Solution:
-    """Minimises the problem; a step that moves no parameter by more than `tolerance` of its error bar ends it.
+    """Minimises the problem; a step that moves parameters by less than `tolerance` of their error bars (rms) ends it.
 
     The states have no say in it: their stick-slip kinks go on gaining a little long after the parameters rest.
     """
@@ -78,7 +78,7 @@ def solve(
 
 
 def _step(problem: Problem, current: Linearised, z: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Step of the parameters, of the states, and the largest of the former in error bars."""
+    """Step of the parameters, of the states, and the size of the former in error bars (rms)."""
     matrix, gradient = current.reduced(damping)
     free = ~((z <= problem.unknowns.lower) & (gradient > 0))
     step, length = np.zeros(len(z)), 0.0
@@ -87,7 +87,7 @@ def _step(problem: Problem, current: Linearised, z: np.ndarray, damping: float) 
         unit = 1 / np.sqrt(np.diag(block))  # parameters of very different size, brought to one
         inverse = scipy.linalg.inv(block * np.outer(unit, unit))
         step[free] = -unit * (inverse @ (unit * gradient[free]))
-        length = float(np.max(np.abs(step[free]) / (unit * np.sqrt(np.diag(inverse)))))
+        length = float(np.sqrt(np.mean(step[free] ** 2 / (unit**2 * np.diag(inverse)))))
     return step, current.state_step(step, damping), length
 
 
