@@ -1,0 +1,104 @@
+"""`haloid bench`: one command for each table of the paper and each comparison with a peer."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from haloid.cli import console
+
+
+@dataclass(frozen=True)
+class Table2:
+    """HALO's Table II: three payloads, noise-free, from nominal; haloid, gradient descent, CMA-ES."""
+
+    quick: bool = False
+    """Fewer iterations of the two slow solvers."""
+    seeds: int = 5
+    """Seeds of CMA-ES."""
+    out: Path = Path("out/bench/table2")
+    """Directory for result.json."""
+
+
+@dataclass(frozen=True)
+class Table4:
+    """HALO's Table IV: two stages against one on aged robots with noise and friction, 6, 2 and 2 kg."""
+
+    robots: int = 20
+    """Aged robots."""
+    noise: float = 0.0005
+    """Encoder noise, rad."""
+    out: Path = Path("out/bench/table4")
+    """Directory for result.json."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Errors against the Cramer-Rao bound and coverage of the 95 % intervals, at four noise levels."""
+
+    seeds: int = 50
+    """Recordings a noise level."""
+    out: Path = Path("out/bench/noise")
+    """Directory for result.json."""
+
+
+@dataclass(frozen=True)
+class Sysid:
+    """The same fragments through mujoco.sysid and through haloid: seconds and accuracy."""
+
+    fragments: int = 16
+    rows: int = 20
+    out: Path = Path("out/bench/sysid")
+    """Directory for result.json."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Seconds of a Jacobian against the number of parameters, fragments and control steps."""
+
+    out: Path = Path("out/bench/scaling")
+    """Directory for result.json."""
+
+
+Benchmark = (
+    Annotated[Table2, tyro.conf.subcommand("table2")]
+    | Annotated[Table4, tyro.conf.subcommand("table4")]
+    | Annotated[Noise, tyro.conf.subcommand("noise")]
+    | Annotated[Sysid, tyro.conf.subcommand("sysid")]
+    | Annotated[Scaling, tyro.conf.subcommand("scaling")]
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Measure haloid: the paper's tables and comparisons with peers, each with its targets.
+
+    Prints a table and writes result.json. A target that is missed is printed as missed.
+
+    Example:
+        haloid bench table2 --quick --out out/bench/table2
+    """
+
+    benchmark: tyro.conf.OmitSubcommandPrefixes[Benchmark]
+
+
+def run(config: Config) -> None:
+    from haloid.bench.outcome import write_outcome
+
+    benchmark = config.benchmark
+    name = type(benchmark).__name__.lower()
+    module = importlib.import_module(f"haloid.bench.{name}")
+    started = time.monotonic()
+    with console.progress(f"Benchmark {name}") as say:
+        outcome = module.run(benchmark, say)
+    path = write_outcome(name, outcome, time.monotonic() - started, benchmark.out)
+    for table in outcome.tables:
+        console.print_table(table)
+    for line in [*map(str, outcome.targets), *outcome.notes]:
+        console.results.print(line)
+    console.wrote(path)
