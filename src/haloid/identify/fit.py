@@ -114,7 +114,7 @@ def approach(
     """Grows the horizon and estimates the noise: the full problem, and a point near its solution."""
     train = part(dataset, ~dataset.held_out)
     z, states = unknowns.encode(unknowns.base.values(unknowns.columns)), train.states
-    residual = _first_residual(engine, dataset, settings)
+    residual = first_residual(engine, dataset, settings)
     few = _few(train)
     few_problem = make_problem(engine, few, unknowns, residual, settings, workers)
     few_states, damping, iterations, rows = few.states, _FAR_DAMPING, 0, train.fragments.rows
@@ -246,7 +246,7 @@ def _few(dataset: Dataset) -> Dataset:
     return part(dataset, which)
 
 
-def _first_residual(engine: Engine, dataset: Dataset, settings: FitSettings) -> Residual:
+def first_residual(engine: Engine, dataset: Dataset, settings: FitSettings) -> Residual:
     if settings.loss == "cartesian":
         return CartesianResidual(
             engine.simulator.model, list(settings.upper_links), settings.upper_weight, _FIRST_NOISE_M

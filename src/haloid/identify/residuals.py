@@ -54,7 +54,7 @@ class JointResidual:
 class CartesianResidual:
     """Body positions, all links once and the upper body αᵘ times more (HALO Eqs. 5-7), in units of `noise_m`.
 
-    With `noise_m` = √B the sum of squares is L_track itself, with its 1/B.
+    With `noise_m` = √B the sum of squares is L_track itself; another unit scales it, which moves no minimum.
     """
 
     def __init__(self, model: mujoco.MjModel, upper_links: list[str], upper_weight: float, noise_m: float) -> None:

@@ -22,11 +22,22 @@ from haloid.engines.simulate import Simulator
 from haloid.engines.workers import Workers
 from haloid.identify import checks, paper_solvers
 from haloid.identify.data import Dataset, build_simulator, check_agreement, prepare
-from haloid.identify.fit import Fit, FitSettings, Report, Trace, approach, conclude, finish, fit, make_problem, part
+from haloid.identify.fit import (
+    Fit,
+    FitSettings,
+    Report,
+    Trace,
+    approach,
+    conclude,
+    finish,
+    first_residual,
+    fit,
+    make_problem,
+    part,
+)
 from haloid.identify.levenberg_marquardt import Solution
 from haloid.identify.priors import BasePrior, PaperRegulariser, payload_prior
 from haloid.identify.problem import Engine
-from haloid.identify.residuals import CartesianResidual, JointResidual
 from haloid.identify.unknowns import Prior, Unknowns, choose_columns
 from haloid.recordings.recording import Recording
 
@@ -43,6 +54,7 @@ class Settings:
 
     payload_links: tuple[str, ...]
     payload_parameters: tuple[str, ...] = ("mass", "com")
+    """Kinds, for every payload link, or names such as torso_link.com."""
     base_parameters: tuple[str, ...] = BASE_PARAMETERS
     stages: Literal["two", "one"] = "two"
     engine: Literal["analytic", "finite-difference"] = "analytic"
@@ -143,6 +155,13 @@ def identify(
     )
 
 
+def payload_patterns(settings: Settings) -> list[str]:
+    """Stage 2's parameters: kinds are meant for every payload link, names with a dot for themselves."""
+    kinds = [name for name in settings.payload_parameters if "." not in name]
+    named = [name for name in settings.payload_parameters if "." in name]
+    return [f"{link}.{kind}" for link in settings.payload_links for kind in kinds] + named
+
+
 def fit_settings(settings: Settings) -> FitSettings:
     return FitSettings(
         loss=settings.loss,
@@ -181,10 +200,7 @@ class _Run:
     def find_payload(self, dataset: Dataset, stage1: Fit | None, report: Report | None) -> tuple[Fit, int]:
         """Stage 2, and how many of its columns are the payload's."""
         base = self.simulator.nominal if stage1 is None else stage1.physics
-        patterns = [
-            f"{link}.{kind}" for link in self.settings.payload_links for kind in self.settings.payload_parameters
-        ]
-        columns = choose_columns(base, patterns)
+        columns = choose_columns(base, payload_patterns(self.settings))
         prior = payload_prior(base, columns)
         alone = Unknowns(base, columns, prior)
         if stage1 is None:
@@ -232,12 +248,7 @@ def solve_as_paper(
 ) -> Fit:
     """A stage by gradient descent or CMA-ES: initial states as measured, one horizon."""
     train = part(dataset, ~dataset.held_out)
-    n = train.fragments.readings.shape[2]
-    if settings.loss == "cartesian":
-        scale = float(np.sqrt(train.fragments.count))
-        residual = CartesianResidual(engine.simulator.model, list(settings.payload_links), settings.upper_weight, scale)
-    else:
-        residual = JointResidual(np.full(n, settings.noise_rad or max(dataset.noise_rad, 1e-4)))
+    residual = first_residual(engine, dataset, fit_settings(settings))
     problem = make_problem(engine, train, unknowns, residual, fit_settings(settings), workers)
     trace: Trace = []
     masses = [(i, column.owner) for i, column in enumerate(unknowns.columns) if column.kind == "mass"]
