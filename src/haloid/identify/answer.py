@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from haloid.engines.fragments import Fragments
 from haloid.engines.physics import JOINT_KINDS
 from haloid.identify.fit import Fit, part, residuals_with
 from haloid.identify.identifiability import Blind, base_blind_spots, payload_blind_spots
@@ -44,6 +45,16 @@ class PayloadEstimate:
 
 
 @dataclass(frozen=True)
+class Validation:
+    """Predicted − read on held-out fragments (on all of them where none is held out), their initial states fitted."""
+
+    fragments: Fragments
+    identified_rad: np.ndarray
+    """(B, N + 1, n)"""
+    nominal_rad: np.ndarray
+
+
+@dataclass(frozen=True)
 class Answer:
     links: dict[str, dict[str, Estimate]]
     """mass, com (and inertia where it was sought) of every link that was identified."""
@@ -55,6 +66,7 @@ class Answer:
     lag1: float
     """Autocorrelation of the residuals from one control step to the next; 0 is white."""
     noise_rad: np.ndarray | None
+    validation: Validation
     blind: list[Blind]
     converged: bool
 
@@ -72,6 +84,11 @@ def answer(found: Identification) -> Answer:
     residuals = stage2.problem.readings(stage2.z, stage2.states) - stage2.problem.fragments.readings
     held = part(found.loaded, found.loaded.held_out if found.loaded.held_out.any() else ~found.loaded.held_out)
     settings = found.fit_settings
+    validation = Validation(
+        fragments=held.fragments,
+        identified_rad=residuals_with(found.physics, held, stage2, settings),
+        nominal_rad=residuals_with(found.nominal, held, stage2, settings),
+    )
     return Answer(
         links=_links(found),
         joints=_joints(found),
@@ -79,11 +96,12 @@ def answer(found: Identification) -> Answer:
         payload=[_payload(found, link) for link in found.settings.payload_links],
         rms_rad={
             "train": _rms(residuals),
-            "heldout": _rms(residuals_with(found.physics, held, stage2, settings)),
-            "nominal": _rms(residuals_with(found.nominal, held, stage2, settings)),
+            "heldout": _rms(validation.identified_rad),
+            "nominal": _rms(validation.nominal_rad),
         },
         lag1=_lag1(residuals),
         noise_rad=stage2.noise_rad,
+        validation=validation,
         blind=blind,
         converged=stage2.converged and (found.stage1 is None or found.stage1.converged),
     )

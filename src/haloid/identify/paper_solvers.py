@@ -19,8 +19,8 @@ LEARNING_RATE = {"mass": 0.03, "com": 0.0002}
 """HALO IV-B; other kinds move at a hundredth of their value."""
 ITERATIONS = 2000
 POPULATION = 10
-_FINAL_RATE = 0.01
-"""The rates fall to this share along a half cosine, so that the last iterates settle."""
+_SETTLING = 0.3
+"""Over this last share of the iterations the rates fall to a hundredth along a half cosine."""
 
 
 def _rates(problem: Problem) -> np.ndarray:
@@ -49,7 +49,8 @@ def gradient_descent(
         mean = 0.9 * mean + 0.1 * gradient
         square = 0.999 * square + 0.001 * gradient**2
         step = mean / (1 - 0.9**k) / (np.sqrt(square / (1 - 0.999**k)) + 1e-12)
-        decay = _FINAL_RATE + (1 - _FINAL_RATE) * 0.5 * (1 + np.cos(np.pi * k / iterations))
+        settled = max(0.0, (k / iterations - 1 + _SETTLING) / _SETTLING)
+        decay = 0.01 + 0.99 * 0.5 * (1 + np.cos(np.pi * settled))
         values = np.maximum(values - decay * rates * step, lower)
         if progress is not None:
             progress(k, linearised.cost, values)

@@ -179,7 +179,7 @@ class _PseudoInertia:
         mass, c = values[0], values[1:4]
         xx, yy, zz, xy, xz, yz = values[4:]
         inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        sigma = 0.5 * np.trace(inertia) * np.eye(3) - inertia + mass * np.outer(c, c)
+        sigma = _spread_out(0.5 * np.trace(inertia) * np.eye(3) - inertia) + mass * np.outer(c, c)
         pseudo = np.block([[sigma, mass * c[:, None]], [mass * c[None], np.array([[mass]])]])
         factor = np.linalg.cholesky(pseudo[::-1, ::-1])  # mass first, so that log-mass is a coordinate of its own
         return np.array([np.log(factor[r, r]) if r == s else factor[r, s] for r, s in _TRIL])
@@ -200,6 +200,19 @@ class _PseudoInertia:
         step = 1e-30
         nudges = 1j * step * np.eye(len(z))
         return np.array([np.imag(self.decode(z + nudge)) / step for nudge in nudges]).T
+
+
+_LEAST_MOMENT_SHARE, _LEAST_MOMENT = 1e-9, 1e-12
+"""The smallest second moment of a body's mass about its CoM: a share of the sum of them, and kg·m²."""
+
+
+def _spread_out(second_moments: np.ndarray) -> np.ndarray:
+    """The nearest second moments of a body that is not flat: a flat one lies on the edge of the coordinates."""
+    moments, axes = np.linalg.eigh(second_moments)
+    least = max(_LEAST_MOMENT_SHARE * np.abs(moments).sum(), _LEAST_MOMENT)
+    if moments[0] >= least:
+        return second_moments
+    return (axes * np.maximum(moments, least)) @ axes.T
 
 
 def _link_groups(columns: list[Column]) -> list[_MassAndMoment | _PseudoInertia]:
