@@ -54,6 +54,7 @@ class Simulator:
         model.opt.iterations = max(model.opt.iterations, 100)
         model.opt.ls_iterations = max(model.opt.ls_iterations, 50)
         model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)  # a rollout that breaks down must show it
         if not contact:
             model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT)
         self.model = model
