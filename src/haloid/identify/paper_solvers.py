@@ -2,7 +2,8 @@
 
 Both work on mass and CoM themselves and take the initial states as measured, as the paper does. The paper gives the
 learning rates (0.03 for mass, 0.0002 for CoM) and 2,000 iterations but not the descent variant: rates of that size are
-steps in kilograms and metres, so it must normalise its gradient, and Adam is used here.
+steps in kilograms and metres, so it must normalise its gradient, and Adam is used here (β₁ 0.9, β₂ 0.99: with the usual
+0.999 the huge first gradients are remembered for too long).
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def gradient_descent(
         linearised = problem.linearise(z, states)
         gradient = np.linalg.solve(unknowns.slope(z).T, linearised.gradient)
         mean = 0.9 * mean + 0.1 * gradient
-        square = 0.999 * square + 0.001 * gradient**2
-        step = mean / (1 - 0.9**k) / (np.sqrt(square / (1 - 0.999**k)) + 1e-12)
+        square = 0.99 * square + 0.01 * gradient**2
+        step = mean / (1 - 0.9**k) / (np.sqrt(square / (1 - 0.99**k)) + 1e-12)
         settled = max(0.0, (k / iterations - 1 + _SETTLING) / _SETTLING)
         decay = 0.01 + 0.99 * 0.5 * (1 + np.cos(np.pi * settled))
         values = np.maximum(values - decay * rates * step, lower)
@@ -62,7 +63,7 @@ def gradient_descent(
 def cma_es(
     problem: Problem, states: np.ndarray, seed: int, iterations: int = ITERATIONS, progress: Progress | None = None
 ) -> Solution:
-    """CMA-ES with the paper's population of 10, from the nominal values."""
+    """CMA-ES with the paper's population of 10, from the nominal values; it ends early once it has converged."""
     try:
         import cma
     except ImportError as error:
@@ -70,17 +71,7 @@ def cma_es(
     problem = replace(problem, estimate_states=False)
     unknowns, lower = problem.unknowns, _lower(problem)
     start, scale = unknowns.base.values(unknowns.columns), _first_spread(problem)
-    options = {
-        "popsize": POPULATION,
-        "maxiter": iterations,
-        "seed": seed + 1,
-        "verbose": -9,
-        "tolfun": 0,
-        "tolfunhist": 0,
-        "tolx": 0,
-        "tolstagnation": iterations + 1,
-        "tolflatfitness": iterations + 1,
-    }
+    options = {"popsize": POPULATION, "maxiter": iterations, "seed": seed + 1, "verbose": -9}
     search = cma.CMAEvolutionStrategy(np.zeros(len(start)), 1.0, options)
     best, best_cost, iteration = start, np.inf, 0
     while not search.stop():

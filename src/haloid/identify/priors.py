@@ -65,6 +65,11 @@ def payload_prior(physics: Physics, columns: list[Column]) -> Prior:
     return Prior.independent(physics.values(columns), np.array([PAYLOAD_STD.get(c.kind, 1.0) for c in columns]))
 
 
+def no_prior(physics: Physics, columns: list[Column]) -> Prior:
+    """Nothing is known, as in the paper's simulation experiment (HALO IV-B)."""
+    return Prior(physics.values(columns), np.zeros((len(columns), len(columns))))
+
+
 @dataclass(frozen=True)
 class PaperRegulariser:
     """HALO's R_total (Eq. 8): squared distance of mass and CoM from their base, damping and friction in a box.

@@ -65,6 +65,8 @@ class CartesianResidual:
         for link in upper_links:
             self._weight[model.body(link).id - 1] += upper_weight
         self._scale = np.sqrt(self._weight) / noise_m
+        self._recorded: tuple[np.ndarray, np.ndarray] | None = None
+        """Readings and their body positions, kept from one call to the next."""
 
     def reweighted(
         self, readings: np.ndarray, fragments: Fragments, parameters: int, robust: bool
@@ -76,7 +78,9 @@ class CartesianResidual:
         return other
 
     def values(self, readings: np.ndarray, fragments: Fragments) -> np.ndarray:
-        difference = self._positions(readings)[0] - self._positions(fragments.readings)[0]
+        if self._recorded is None or self._recorded[0] is not fragments.readings:
+            self._recorded = fragments.readings, self._positions(fragments.readings)[0]
+        difference = self._positions(readings)[0] - self._recorded[1]
         return (difference * self._scale[:, None]).reshape(len(readings), -1)
 
     def slope(self, readings: np.ndarray, by: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ from haloid.identify.fit import (
     part,
 )
 from haloid.identify.levenberg_marquardt import Solution
-from haloid.identify.priors import BasePrior, PaperRegulariser, payload_prior
+from haloid.identify.priors import BasePrior, PaperRegulariser, no_prior, payload_prior
 from haloid.identify.problem import Engine
 from haloid.identify.unknowns import Prior, Unknowns, choose_columns
 from haloid.recordings.recording import Recording
@@ -201,7 +201,7 @@ class _Run:
         """Stage 2, and how many of its columns are the payload's."""
         base = self.simulator.nominal if stage1 is None else stage1.physics
         columns = choose_columns(base, payload_patterns(self.settings))
-        prior = payload_prior(base, columns)
+        prior = payload_prior(base, columns) if self.settings.solver == "lm" else no_prior(base, columns)
         alone = Unknowns(base, columns, prior)
         if stage1 is None:
             return self._solve(dataset, alone, report), len(columns)
