@@ -53,6 +53,7 @@ def write_outcome(name: str, outcome: Outcome, seconds: float, out: Path) -> Pat
         "benchmark": name,
         "headline": outcome.headline,
         "rows": outcome.rows,
+        "tables": [{"columns": list(t.columns), "rows": t.texts(), "note": t.note} for t in outcome.tables],
         "targets": [{"target": str(target), "met": target.met} for target in outcome.targets],
         "notes": list(outcome.notes),
         "seconds": round(seconds, 1),
