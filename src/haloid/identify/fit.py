@@ -2,7 +2,7 @@
 
 Short horizons are nearly convex and long ones are not, so the horizon grows: 1, then 4, then all control steps, each
 started from the last. The encoders' noise is then estimated joint by joint from the residuals and the full horizon is
-solved with it, which makes the answer the maximum of the likelihood (times the prior).
+solved with it, until both agree, which makes the answer the maximum of the likelihood (times the prior).
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _ITERATIONS_BEFORE_NOISE = 2
 _EARLY_TOLERANCE = 0.2
 _TOLERANCE = 0.05
 """A step that moves the parameters by this share of their error bars ends the fit."""
+_NOISE_PASSES, _NOISE_TOLERANCE = 4, 0.05
+"""The noise is estimated and the fit repeated, at most so often, until no encoder's changes by more than this share."""
 _FAR_DAMPING, _NEAR_DAMPING = 1e-3, 1e-8
 
 Trace = list[tuple[str, float, np.ndarray]]
@@ -141,9 +143,7 @@ def approach(
         progress=_progress(f"all {rows} steps", unknowns, trace, report),
     )
     if settings.noise_rad is None:
-        readings = problem.readings(solution.z, solution.states)
-        reweighted = residual.reweighted(readings, train.fragments, len(unknowns), settings.robust is not None)
-        problem = replace(problem, residual=reweighted)
+        problem = _with_its_noise(problem, solution)
     return problem, solution.z, solution.states, iterations + solution.iterations
 
 
@@ -158,16 +158,33 @@ def finish(
 ) -> Fit:
     """Solves the full problem from a point near its solution, and concludes."""
     phase = f"all {problem.fragments.rows} steps, noise known"
-    solution = levenberg_marquardt.solve(
+    for number in range(_NOISE_PASSES):
+        solution = levenberg_marquardt.solve(
+            problem,
+            z,
+            states,
+            iterations=settings.iterations,
+            tolerance=_TOLERANCE,
+            damping=_NEAR_DAMPING,
+            progress=_progress(phase, problem.unknowns, trace, report),
+        )
+        z, states, iterations = solution.z, solution.states, iterations + solution.iterations
+        if settings.noise_rad is not None or number == _NOISE_PASSES - 1:
+            break
+        reweighted = _with_its_noise(problem, solution)
+        if np.allclose(reweighted.residual.unit, problem.residual.unit, rtol=_NOISE_TOLERANCE, atol=0.0):
+            break
+        problem = reweighted
+    return conclude(problem, replace(solution, iterations=iterations), trace)
+
+
+def _with_its_noise(problem: Problem, solution: Solution) -> Problem:
+    """The problem in units of the noise that a solution leaves."""
+    readings, robust = problem.readings(solution.z, solution.states), problem.robust is not None
+    return replace(
         problem,
-        z,
-        states,
-        iterations=settings.iterations,
-        tolerance=_TOLERANCE,
-        damping=_NEAR_DAMPING,
-        progress=_progress(phase, problem.unknowns, trace, report),
+        residual=problem.residual.reweighted(readings, problem.fragments, len(problem.unknowns), robust),
     )
-    return conclude(problem, replace(solution, iterations=iterations + solution.iterations), trace)
 
 
 def conclude(problem: Problem, solution: Solution, trace: Trace) -> Fit:

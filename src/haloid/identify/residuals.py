@@ -20,6 +20,11 @@ LEAST_NOISE_RAD = 1e-7
 
 
 class Residual(Protocol):
+    @property
+    def unit(self) -> np.ndarray:
+        """What each channel is divided by."""
+        ...
+
     def values(self, readings: np.ndarray, fragments: Fragments) -> np.ndarray:
         """(B, R) residuals of predicted readings (B, N + 1, n)."""
         ...
@@ -39,6 +44,10 @@ class JointResidual:
 
     noise_rad: np.ndarray
     """(n,) standard deviation of each encoder."""
+
+    @property
+    def unit(self) -> np.ndarray:
+        return self.noise_rad
 
     def values(self, readings: np.ndarray, fragments: Fragments) -> np.ndarray:
         return ((readings - fragments.readings) / self.noise_rad).reshape(len(readings), -1)
@@ -67,6 +76,10 @@ class CartesianResidual:
         self._scale = np.sqrt(self._weight) / noise_m
         self._recorded: tuple[np.ndarray, np.ndarray] | None = None
         """Readings and their body positions, kept from one call to the next."""
+
+    @property
+    def unit(self) -> np.ndarray:
+        return 1 / self._scale
 
     def reweighted(
         self, readings: np.ndarray, fragments: Fragments, parameters: int, robust: bool

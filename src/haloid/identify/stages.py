@@ -259,10 +259,12 @@ def solve_as_paper(
             report(settings.solver, iteration, cost, {owner: float(values[i]) for i, owner in masses})
 
     count = settings.iterations or paper_solvers.ITERATIONS
+    velocities = train.states[:, train.states.shape[1] // 2 :]
+    states = np.concatenate([train.fragments.readings[:, 0], velocities], axis=1)
     if settings.solver == "gd":
-        solution = paper_solvers.gradient_descent(problem, train.states, count, progress)
+        solution = paper_solvers.gradient_descent(problem, states, count, progress)
     else:
-        solution = paper_solvers.cma_es(problem, train.states, settings.seed, count, progress)
+        solution = paper_solvers.cma_es(problem, states, settings.seed, count, progress)
     readings = problem.readings(solution.z, solution.states)
     weighted = replace(
         problem,
