@@ -29,6 +29,8 @@ _HISTORY_ROWS = 5
 """Rows of input before a fragment that delayed commands may come from."""
 _EDGE_ROWS = 3
 """Rows at either end of a gap-free piece where smoothing is worse."""
+_LEAST_ROWS = 3
+"""A shorter fragment says little beyond its own initial state."""
 _STOP_MARGIN_RAD = 2e-3
 _SATURATION_SHARE = 0.98
 _LEAST_VELOCITY_STD_RAD_S = 0.05
@@ -112,7 +114,20 @@ def prepare(
     fragments_per_recording: int,
     held_out_share: float,
 ) -> Dataset:
-    """Cuts evenly spaced fragments of `rows` control steps and smooths their initial states."""
+    """Cuts evenly spaced fragments of `rows` control steps and smooths their initial states.
+
+    Fragments never overlap: a reading in two of them would count twice and make error bars too small.
+    """
+    if not 0 <= held_out_share <= 0.5:
+        raise DataError(
+            f"a share of {held_out_share:g} of the fragments was to be held out; expected 0 to 0.5, "
+            "so that enough are left to fit"
+        )
+    if rows < _LEAST_ROWS or fragments_per_recording < 1:
+        raise DataError(
+            f"{fragments_per_recording} fragments of {rows} control steps were asked for; "
+            f"expected at least 1 of at least {_LEAST_ROWS}"
+        )
     starts, states, disagreements, noises = [], [], [], []
     for recording in recordings:
         usable = _usable_starts(recording, simulator, rows)
@@ -121,8 +136,7 @@ def prepare(
                 f"{_name(recording)} has no {rows * recording.control_dt_s:.2g} s without a gap, a joint at its stop "
                 "or a saturated servo; record longer or more gently, or shorten the fragments"
             )
-        count = min(fragments_per_recording, len(usable))
-        chosen = usable[np.unique(np.linspace(0, len(usable) - 1, count).round().astype(int))]
+        chosen = _spread(_apart(usable, rows + 1), fragments_per_recording)
         order = [recording.joint_names.index(name) for name in simulator.dof_joints]
         q, v, rough_v = _smoothed(recording, order)
         starts.append(chosen)
@@ -190,6 +204,21 @@ def _usable_starts(recording: Recording, simulator: Simulator, rows: int) -> np.
             len(bad),
         )
     return np.array(starts, int)
+
+
+def _apart(starts: np.ndarray, distance: int) -> np.ndarray:
+    """As many of the starts as possible that are at least `distance` apart."""
+    chosen = [int(starts[0])]
+    for start in starts:
+        if start >= chosen[-1] + distance:
+            chosen.append(int(start))
+    return np.array(chosen)
+
+
+def _spread(starts: np.ndarray, count: int) -> np.ndarray:
+    """At most `count` of the starts, evenly spaced."""
+    count = min(count, len(starts))
+    return starts[np.linspace(0, len(starts) - 1, count).round().astype(int)]
 
 
 def _out_of_model(recording: Recording, simulator: Simulator) -> np.ndarray:
