@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import copy
 import io
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,7 +92,8 @@ def fit(
         hooks["build_model"] = _array_writer(spec, links)
     if in_radians:
         hooks["modify_residual"] = _difference_in_radians
-    sequences = _sequences(sysid, spec, model, fragments, states)
+    with _without_sensor_warnings():
+        sequences = _sequences(sysid, spec, model, fragments, states)
     residual = sysid.build_residual_fn(models_sequences=[sequences], **hooks)
     done = 0
 
@@ -112,6 +115,18 @@ def fit(
         seconds=time.monotonic() - started,
         finished=done < iterations,
     )
+
+
+@contextmanager
+def _without_sensor_warnings() -> Iterator[None]:
+    """It warns, for every sequence, that angles of the state are not sensors of the model."""
+    log = logging.getLogger("absl")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def _spec(recording: Recording, fragments: Fragments) -> mujoco.MjSpec:
@@ -174,7 +189,14 @@ def _array_writer(spec: mujoco.MjSpec, links: Sequence[str]) -> Callable[[Any, m
 
 
 def _difference_in_radians(
-    _parameters: Any, predicted: Any, measured: Any, model: mujoco.MjModel, _all: bool, *, state: np.ndarray, **_more: Any
+    _parameters: Any,
+    predicted: Any,
+    measured: Any,
+    model: mujoco.MjModel,
+    _all: bool,
+    *,
+    state: np.ndarray,
+    **_more: Any,
 ) -> tuple[np.ndarray, Any, Any]:
     """Its `modify_residual`: every joint counts by its encoder's noise, which is the same for all."""
     measured = type(measured)(measured.times[1:], measured.data[1:], measured.signal_mapping)

@@ -52,7 +52,15 @@ class Sysid:
     """The same fragments through mujoco.sysid and through haloid: seconds and accuracy."""
 
     fragments: int = 16
+    """Fragments of the recording."""
     rows: int = 20
+    """Control steps of a fragment."""
+    noise: float = 0.0005
+    """Encoder noise, rad."""
+    seeds: int = 3
+    """Recordings, each identified in every way."""
+    sysid_iterations: int = 200
+    """At most so many iterations of mujoco.sysid (its own default)."""
     out: Path = Path("out/bench/sysid")
     """Directory for result.json."""
 
@@ -61,6 +69,12 @@ class Sysid:
 class Scaling:
     """Seconds of a Jacobian against the number of parameters, fragments and control steps."""
 
+    fragments: int = 8
+    """Fragments of the rows that vary something else."""
+    rows: int = 20
+    """Control steps of the rows that vary something else."""
+    repeats: int = 7
+    """Times that everything is measured, in turns; the fastest counts."""
     out: Path = Path("out/bench/scaling")
     """Directory for result.json."""
 
