@@ -48,15 +48,6 @@ def test_more_bodies_than_colours_can_be_drawn():
     assert len(plots.body_paths({f"body_{k}": path for k in range(9)}, "caption").legend) == 9
 
 
-def test_changes_draws_95_percent_intervals_around_the_change():
-    value, std, nominal = np.array([13.8, 1.0]), np.array([0.1, 0.2]), np.array([7.8, 0.5])
-    figure = plots.changes(["torso_link", "hand"], value, std, nominal, "kg", "caption", truth=value)
-    (bars,) = figure.panels()[0].axes[0].containers[0].lines[2]
-    ends = [segment[:, 0] for segment in bars.get_segments()]
-    np.testing.assert_allclose(ends, [[6.0 - 0.196, 6.0 + 0.196], [0.5 - 0.392, 0.5 + 0.392]])
-    assert list(figure.legend) == ["identified, 95 % interval", "truth"]
-
-
 def test_house_style_leaves_other_figures_alone():
     import matplotlib
 

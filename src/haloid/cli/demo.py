@@ -12,7 +12,8 @@ from haloid.cli import console
 if TYPE_CHECKING:
     from haloid.cli.runs import Run
     from haloid.recordings.recording import Recording
-    from haloid.report import Section
+    from haloid.report import Section, Table
+    from haloid.report.quantities import Quantity
 
 HANDS_AND_TORSO = ("torso_link", "left_wrist_yaw_link", "right_wrist_yaw_link")
 NOISE_RAD = 0.0005
@@ -22,10 +23,11 @@ RUNS = 3
 
 @dataclass(frozen=True)
 class Config:
-    """Record a simulated G1 with and without a load, reconstruct its motion, write a report.
+    """Do the whole job on a simulated G1: record, identify in two stages, report.
 
     The robot is worn (masses, centres of mass, friction, damping and rotors are off its data sheet) and then carries
-    HALO's Perturbation Setting 1. Writes recordings, the truth to compare with, and report.html.
+    HALO's Perturbation Setting 1. Writes recordings/, result/ (the calibrated robot and the numbers) and report.html;
+    truth/ holds what the robot really was, which is looked at after the identification, to compare.
 
     Example:
         haloid demo -o out/demo
@@ -38,25 +40,59 @@ class Config:
 
 
 def run(config: Config) -> None:
+    from haloid.cli.identify import stage_report, summary_lines
     from haloid.cli.runs import runs_table, write_runs
+    from haloid.identify.answer import answer
+    from haloid.identify.result import write_result
+    from haloid.identify.stages import Settings, identify
     from haloid.outputs import atomic_directory
     from haloid.recordings.read import read_recording
     from haloid.report import write_report
+    from haloid.report.identification import TITLE, identification_sections, lead
+    from haloid.report.quantities import KnownRobot, payload_quantities
 
     with atomic_directory(config.out) as folder:
         with console.progress("Recording") as say:
             runs = record_demo(config.seed, say)
         files = write_runs(runs, folder / "recordings", folder / "truth")
-        with console.progress("Writing the report"):
-            recordings = [read_recording(file) for file in files]
-            lead = (
-                f"A worn Unitree G1, its left foot clamped, was shaken {RUNS} times as it is and {RUNS} times with "
-                "HALO's Perturbation Setting 1 on torso and hands."
-            )
-            sections = [_runs_section(runs), _motion_section(recordings), _bodies_section(recordings)]
-            write_report(folder / "report.html", "A G1 before and after loading", lead, sections)
+        recordings = [read_recording(file) for file in files]
+        unloaded, loaded = recordings[:RUNS], recordings[RUNS:]
+        with console.progress("Identifying") as say:
+            found = identify(unloaded, loaded, Settings(HANDS_AND_TORSO), stage_report(say, HANDS_AND_TORSO))
+            say("validating")
+            result = answer(found)
+        with console.progress("Writing the result"):
+            (folder / "result").mkdir()
+            write_result(folder / "result", found, result, unloaded, loaded)
+            sections = identification_sections(found, result, unloaded, loaded)
+            write_report(folder / "result" / "report.html", TITLE, lead(result), sections)
+            known = KnownRobot(bare=runs[0][1], loaded=runs[RUNS][1])
+            sections = [
+                *identification_sections(found, result, unloaded, loaded, known),
+                _runs_section(runs),
+                _motion_section(recordings),
+                _bodies_section(recordings),
+            ]
+            write_report(folder / "report.html", "A simulated G1 and what it carries", lead(result), sections)
     console.print_table(runs_table(runs))
-    console.results.print(f"wrote {config.out / 'report.html'}")
+    console.print_table(truth_table(payload_quantities(result, known)))
+    for line in summary_lines(result):
+        console.results.print(line)
+    console.wrote(config.out / "result" / "result.json")
+    console.wrote(config.out / "report.html")
+
+
+def truth_table(quantities: "list[Quantity]") -> "Table":
+    """Truth and estimate side by side, one line a quantity."""
+    from haloid.cli.identify import shown_quantities
+    from haloid.report.quantities import by_link
+
+    def cells(q: "Quantity") -> list[str]:
+        return [q.text(q.truth), q.text(q.value), q.interval_text(), "yes" if q.inside else "no"]
+
+    note = "Mass and CoM are the link's with its payload. The truth was not used to find the estimate."
+    columns = ["", "truth", "estimate", "95 % interval", "inside"]
+    return by_link(columns, shown_quantities(quantities), cells, note)
 
 
 def record_demo(seed: int, say: Callable[[str], None]) -> "list[Run]":

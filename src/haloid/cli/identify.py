@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from haloid.identify.fit import Report
     from haloid.identify.stages import Settings
     from haloid.report import Table
+    from haloid.report.quantities import Quantity
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ def run(config: Config) -> None:
     from haloid.identify.stages import identify
     from haloid.outputs import atomic_directory
     from haloid.recordings.read import read_recording
+    from haloid.report import write_report
+    from haloid.report.identification import TITLE, identification_sections, lead
 
     settings = settings_of(config)
     with atomic_directory(config.out) as folder:
@@ -91,10 +94,14 @@ def run(config: Config) -> None:
             say("validating")
             result = answer(found)
         write_result(folder, found, result, unloaded, loaded)
+        with console.progress("Writing the report"):
+            sections = identification_sections(found, result, unloaded, loaded)
+            write_report(folder / "report.html", TITLE, lead(result), sections)
     console.print_table(payload_table(result))
     for line in summary_lines(result):
         console.results.print(line)
     console.wrote(config.out / "result.json")
+    console.wrote(config.out / "report.html")
 
 
 def settings_of(config: Config) -> Settings:
@@ -153,22 +160,19 @@ def stage_report(say: Callable[[str], None], links: tuple[str, ...]) -> Callable
 
 
 def payload_table(answer: Answer) -> Table:
-    from haloid.report import Table
+    """One line a quantity."""
+    from haloid.report.quantities import by_link, payload_quantities
 
-    rows = []
-    for one in answer.payload:
-        link = answer.links[one.link]
-        com, std = 1e3 * link["com"].value, 1e3 * link["com"].std
-        rows.append(
-            [
-                one.link,
-                f"{link['mass'].value:.3f} ± {1.96 * link['mass'].std:.3f}",
-                f"{one.mass_kg.value:.3f} ± {1.96 * one.mass_kg.std:.3f}",
-                *(f"{c:.2f} ± {1.96 * s:.2f}" for c, s in zip(com, std, strict=True)),
-            ]
-        )
-    columns = ["link", "mass (kg)", "of it payload (kg)", "CoM x (mm)", "y (mm)", "z (mm)"]
-    return Table(columns, rows, "± is half of the 95 % interval. Mass and CoM are the link's with its payload.")
+    def cells(q: Quantity) -> list[str]:
+        return [q.text(q.value), f"± {q.text(q.half95)}", q.text(q.nominal)]
+
+    note = "± is half of the 95 % interval. Mass and CoM are the link's with its payload."
+    return by_link(["", "value", "95 %", "nominal"], shown_quantities(payload_quantities(answer)), cells, note)
+
+
+def shown_quantities(quantities: list[Quantity]) -> list[Quantity]:
+    """Those worth a line on the screen; the report has the payload's own CoM too."""
+    return [q for q in quantities if not q.name.startswith("payload CoM")]
 
 
 def summary_lines(answer: Answer) -> list[str]:

@@ -47,12 +47,12 @@ def write_result(
     write_mjcf(spec, folder / "calibrated.xml")
     write_urdf(spec, folder / "calibrated.urdf")
     write_patch(patch, folder / "patch.json")
-    document = result_document(found, answer, unloaded, loaded)
+    document = result_document(found, answer, unloaded, loaded, folder)
     (folder / "result.json").write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     config = {
         "command": "identify",
-        "unloaded": [_file(recording) for recording in unloaded],
-        "loaded": [_file(recording) for recording in loaded],
+        "unloaded": [_file(recording, folder) for recording in unloaded],
+        "loaded": [_file(recording, folder) for recording in loaded],
         **{name: list(value) if isinstance(value, tuple) else value for name, value in asdict(found.settings).items()},
     }
     (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
@@ -79,20 +79,21 @@ def robot_patch(found: Identification, robot: str) -> Patch:
 
 
 def result_document(
-    found: Identification, answer: Answer, unloaded: Sequence[Recording], loaded: Sequence[Recording]
+    found: Identification, answer: Answer, unloaded: Sequence[Recording], loaded: Sequence[Recording], folder: Path
 ) -> dict[str, Any]:
+    """The content of result.json; files are named relative to `folder`, where it goes."""
     payload = {
         one.link: {"mass": _estimate(one.mass_kg), "com": _estimate(one.com_in_link_m)} for one in answer.payload
     }
     inputs = [
-        {"file": _file(recording), "stage": stage, "sha256": _sha256(recording)}
+        {"file": _file(recording, folder), "stage": stage, "sha256": _sha256(recording)}
         for stage, recordings in (("unloaded", unloaded), ("loaded", loaded))
         for recording in recordings
     ]
     return {
         "format": "haloid-result-1",
         "status": "converged" if answer.converged else "iteration limit",
-        "robot": _portable(loaded[0].robot),
+        "robot": _portable(loaded[0].robot, folder),
         "clamp": loaded[0].clamp,
         "links": {link: {kind: _estimate(e) for kind, e in kinds.items()} for link, kinds in answer.links.items()},
         "joints": {joint: {kind: _estimate(e) for kind, e in kinds.items()} for joint, kinds in answer.joints.items()},
@@ -146,16 +147,17 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
     return document
 
 
-def _file(recording: Recording) -> str:
-    return _portable(str(recording.source)) if recording.source else recording.name
+def _file(recording: Recording, folder: Path) -> str:
+    return _portable(str(recording.source), folder) if recording.source else recording.name
 
 
-def _portable(path: str) -> str:
-    """A path relative to where the command ran, where that is shorter; a robot's name as it is."""
-    if os.sep not in path:
+def _portable(path: str, folder: Path) -> str:
+    """A path relative to the result's folder, where that is shorter than the whole one; a robot's name as it is."""
+    if os.sep not in path and not Path(path).is_file():
         return path
-    relative = os.path.relpath(path)
-    return relative if len(relative) < len(path) else path
+    relative = os.path.relpath(Path(path).resolve(), folder.resolve())
+    whole = str(Path(path).resolve())
+    return relative if len(relative) < len(whole) else whole
 
 
 def _sha256(recording: Recording) -> str | None:

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure as MatplotlibFigure
 from matplotlib.ticker import MaxNLocator
 
 from haloid.errors import HaloidError
-from haloid.report.palette import INK, MUTED, PAPER, REFERENCE, RULE, SERIES
+from haloid.report.palette import INK, MUTED, REFERENCE, RULE, SERIES
 from haloid.report.parts import Figure
 
 SMALL_IN = (2.9, 1.65)
@@ -25,8 +25,6 @@ WIDE_IN = (5.6, 3.0)
 """Width and height of a plot that stands alone."""
 REFERENCE_WIDTH = 2.8
 """In points: a reference shows on both sides of a curve that follows it closely."""
-TWO_SIDED_95 = 1.96
-"""Standard deviations on either side that hold 95 % of a normal distribution."""
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -125,37 +123,6 @@ def body_paths(paths_w_m: Mapping[str, np.ndarray], caption: str) -> Figure:
             axes.grid(visible=True, axis="both")
             plots.append(figure)
     return Figure(plots, caption, legend=colours)
-
-
-def changes(
-    names: Sequence[str],
-    value: np.ndarray,
-    std: np.ndarray,
-    nominal: np.ndarray,
-    unit: str,
-    caption: str,
-    truth: np.ndarray | None = None,
-) -> Figure:
-    """Identified values as changes from nominal with their 95 % intervals, one line a parameter."""
-    rows = np.arange(len(names))
-    legend = {"identified, 95 % interval": SERIES[0]}
-    with house_style():
-        figure, axes = new_plot((3.8, 0.5 + 0.45 * len(names)))
-        axes.axvline(0.0, color=REFERENCE, linewidth=1.0, zorder=1.0)
-        if truth is not None:
-            axes.plot(truth - nominal, rows, "|", color=SERIES[1], markersize=13, markeredgewidth=2.0)
-            legend["truth"] = SERIES[1]
-        axes.errorbar(value - nominal, rows, xerr=TWO_SIDED_95 * std, fmt="o", color=SERIES[0], markersize=5)
-        for row, name in zip(rows, names, strict=True):
-            ground = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # the name covers the grid
-            at_left = axes.get_yaxis_transform()
-            axes.text(0.0, row - 0.42, _plain(name), transform=at_left, va="center", bbox=ground, zorder=1.5)
-        axes.set_yticks([])
-        axes.set_ylim(len(names) - 0.5, -0.7)
-        axes.spines.left.set_visible(False)
-        axes.set_xlabel(f"change from nominal ({unit})")
-        axes.grid(visible=True, axis="x")
-    return Figure(figure, caption, legend=legend)
 
 
 def _most_moving(joint_names: Sequence[str], angles_rad: np.ndarray, count: int) -> list[str]:
