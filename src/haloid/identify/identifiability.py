@@ -21,7 +21,7 @@ _CONFUSED_SHARE = 0.3
 """Two strongly correlated parameters matter only while each is this badly known, against its prior."""
 _MOST_PAIRS = 8
 _ROUGH = {"mass": 0.2, "com": 0.01}
-"""A payload's error bar (kg, m) from which on it is worth a word."""
+"""A payload's error bar (kg, m) from which on it, and what it is mixed up with, is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,14 @@ def words_for(column: Column) -> str:
 def payload_blind_spots(fit: Fit, count: int) -> list[Blind]:
     """About the first `count` columns of stage 2, whose prior is as good as none."""
     columns, std = fit.unknowns.columns[:count], fit.std[:count]
+    rough = std > np.array([_ROUGH.get(column.kind, np.inf) for column in columns])
     blind = [
         Blind([c.name], f"{words_for(c)} is known only to ± {1.96 * s:.2g} {'kg' if c.kind == 'mass' else 'm'}")
-        for c, s in zip(columns, std, strict=True)
-        if s > _ROUGH.get(c.kind, np.inf)
+        for c, s, is_rough in zip(columns, std, rough, strict=True)
+        if is_rough
     ]
     correlation = _correlation(fit.covariance[:count, :count])
-    for i, j in _pairs(correlation, np.ones(count, bool)):
+    for i, j in _pairs(correlation, rough):
         blind.append(_told_apart(columns[i], columns[j], correlation[i, j]))
     return blind
 
