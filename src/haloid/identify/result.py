@@ -82,9 +82,11 @@ def result_document(
     found: Identification, answer: Answer, unloaded: Sequence[Recording], loaded: Sequence[Recording], folder: Path
 ) -> dict[str, Any]:
     """The content of result.json; files are named relative to `folder`, where it goes."""
-    payload = {
-        one.link: {"mass": _estimate(one.mass_kg), "com": _estimate(one.com_in_link_m)} for one in answer.payload
-    }
+    payload = {}
+    for one in answer.payload:
+        payload[one.link] = {"mass": _estimate(one.mass_kg)}
+        if np.all(np.isfinite(one.com_in_link_m.value)):  # what weighs nothing is nowhere
+            payload[one.link]["com"] = _estimate(one.com_in_link_m)
     inputs = [
         {"file": _file(recording, folder), "stage": stage, "sha256": _sha256(recording)}
         for stage, recordings in (("unloaded", unloaded), ("loaded", loaded))

@@ -36,7 +36,8 @@ def lead(answer: Answer) -> str:
         return "The centres of mass of the payload links were identified, their masses taken as known."
     parts = [f"{_mass(one, significant=1)} at {one.link}" for one in carried]
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"The robot carries {listed} (± is half of the 95 % interval)."
+    doubt = "" if answer.white else " The model does not explain the recordings, so these error bars are too small."
+    return f"The robot carries {listed} (± is half of the 95 % interval).{doubt}"
 
 
 def identification_sections(
@@ -187,7 +188,7 @@ def _base_section(stage1: Fit, answer: Answer, known: KnownRobot | None) -> Sect
         parts.append(plots.values_by_name(panels, caption))
     joints = _joint_panels(answer, known)
     if joints:
-        caption = "Damping and dry friction of the joints. Hollow: at its lower bound, not seen by the data."
+        caption = "Damping and dry friction of the joints. Hollow: at its lower bound, error bar unknown."
         parts.append(plots.values_by_name(joints, caption))
     return Section("The robot itself", parts)
 
