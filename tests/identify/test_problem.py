@@ -135,6 +135,13 @@ def test_a_rollout_that_blows_up_costs_infinity(tmp_path):
     assert problem.cost(z, wild) == np.inf
 
 
+def test_parameters_beyond_any_robot_cost_infinity(tmp_path):
+    problem, z, states = make(tmp_path)
+    wild = z.copy()
+    wild[0] = 900.0  # the mass overflows
+    assert problem.costs([wild, z], states) == [np.inf, problem.cost(z, states)]
+
+
 def test_a_shorter_horizon_sees_fewer_readings(tmp_path):
     problem, z, states = make(tmp_path)
     short = problem.shortened(2)

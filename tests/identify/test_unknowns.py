@@ -20,9 +20,9 @@ MIXED = (*WHOLE_HAND, "fore.mass", "fore.com", "upper.mass", "base.com", "*.damp
 STEADY = settings(derandomize=True, deadline=None, max_examples=60)
 
 
-def unknowns_of(*patterns: str) -> Unknowns:
-    columns = choose_columns(PHYSICS, patterns)
-    return Unknowns(PHYSICS, columns, Prior.independent(PHYSICS.values(columns), np.ones(len(columns))))
+def unknowns_of(*patterns: str, base: Physics = PHYSICS) -> Unknowns:
+    columns = choose_columns(base, patterns)
+    return Unknowns(base, columns, Prior.independent(base.values(columns), np.ones(len(columns))))
 
 
 def names(*patterns: str) -> list[str]:
@@ -60,9 +60,9 @@ def test_any_pseudo_inertia_is_a_real_body(z):
 
 @pytest.mark.parametrize("inertia", [np.diag([1e-3, 1e-3, 2e-3]), np.zeros((3, 3)), np.diag([1e-3, 1e-3, 3e-3])])
 def test_flat_pointlike_and_impossible_inertias_become_the_nearest_real_one(inertia):
-    unknowns = unknowns_of(*WHOLE_HAND)
     hand = PHYSICS.link_index("hand")
     edge = replace(PHYSICS, inertia=np.where(np.arange(4)[:, None, None] == hand, inertia, PHYSICS.inertia))
+    unknowns = unknowns_of(*WHOLE_HAND, base=edge)
     values = edge.values(unknowns.columns)
     found = unknowns.physics(unknowns.encode(values)).link("hand")
     check_physical("hand", found)
@@ -100,6 +100,18 @@ def test_joint_values_start_at_their_lower_bounds():
     assert z[1:].tolist() == expected
     assert unknowns.lower.tolist() == [-np.inf, *expected]
     assert z[0] == np.log(0.8)
+
+
+def test_a_body_keeps_some_of_its_spread():
+    """A twentieth of the base's second moments: of a ball, a twentieth of its inertia."""
+    ball = replace(PHYSICS, inertia=np.where(np.arange(4)[:, None, None] == 3, 4e-3 * np.eye(3), PHYSICS.inertia))
+    unknowns = unknowns_of(*WHOLE_HAND, base=ball)
+    values = ball.values(unknowns.columns)
+    values[1:4] = 0.0
+    values[4:7] = 1e-7
+    inertia = unknowns.physics(unknowns.encode(values)).link("hand").inertia_about_com
+    assert np.trace(inertia) > 0.03 * 3 * 4e-3
+    assert np.isfinite(unknowns.lower).sum() == 3
 
 
 def test_patterns_choose_by_name():

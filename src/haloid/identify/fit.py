@@ -34,6 +34,8 @@ _TOLERANCE = 0.05
 """A step that moves the parameters by this share of their error bars ends the fit."""
 _NOISE_PASSES, _NOISE_TOLERANCE = 4, 0.05
 """The noise is estimated and the fit repeated, at most so often, until no encoder's changes by more than this share."""
+_LEAST_INFORMATION = 1e-12
+"""What neither data nor prior sees has an error bar of a million of its units."""
 _FAR_DAMPING, _NEAR_DAMPING = 1e-3, 1e-8
 
 Trace = list[tuple[str, float, np.ndarray]]
@@ -196,6 +198,7 @@ def conclude(problem: Problem, solution: Solution, trace: Trace) -> Fit:
     free = z > unknowns.lower  # at its bound a parameter is known to be there
     covariance = np.zeros_like(reduced)
     block = reduced[np.ix_(free, free)]
+    block[np.diag_indices(len(block))] = np.maximum(np.diag(block), _LEAST_INFORMATION)
     unit = 1 / np.sqrt(np.diag(block))
     covariance[np.ix_(free, free)] = np.linalg.inv(block * np.outer(unit, unit)) * np.outer(unit, unit)
     inverse_slope = np.linalg.inv(slope)

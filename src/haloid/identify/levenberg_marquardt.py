@@ -80,7 +80,7 @@ def solve(
 def _step(problem: Problem, current: Linearised, z: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray, float]:
     """Step of the parameters, of the states, and the size of the former in error bars (rms)."""
     matrix, gradient = current.reduced(damping)
-    free = ~((z <= problem.unknowns.lower) & (gradient > 0))
+    free = ~((z <= problem.unknowns.lower) & (gradient > 0)) & (np.diag(matrix) > 0)  # what nothing sees stays put
     step, length = np.zeros(len(z)), 0.0
     if free.any():
         block = matrix[np.ix_(free, free)]

@@ -27,6 +27,10 @@ _CHUNK = 8
 """Fragments linearised at a time; bounds the memory and keeps the arrays in the cache."""
 
 
+_BEYOND_ANY_ROBOT = 1e9
+"""A step of the solver that makes any parameter this large, in its own unit, is not worth a rollout."""
+
+
 class Engine(Protocol):
     """Rolls fragments out and differentiates them."""
 
@@ -107,22 +111,28 @@ class Problem:
     """Where the fragments are linearised; None: here."""
 
     def cost(self, z: np.ndarray, states: np.ndarray) -> float:
-        """The objective; infinity where the rollout leaves the finite numbers."""
+        """The objective; infinity where the parameters or the rollout leave the numbers a robot can have."""
         return self.costs([z], states)[0]
 
     def costs(self, zs: Sequence[np.ndarray], states: np.ndarray) -> list[float]:
         """The objective at several points, rolled out together."""
         n = states.shape[1] // 2
         state_cost = 0.5 * float(np.sum(((states - self.states.mean) / self.states.std) ** 2))
-        physics = [self.unknowns.physics(z) for z in zs]
-        q0, v0 = (np.broadcast_to(x, (len(zs), *x.shape)) for x in (states[:, :n], states[:, n:]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = [self.unknowns.decode(z) for z in zs]
+        possible = [bool(np.all(np.abs(v) < _BEYOND_ANY_ROBOT)) for v in values]
+        physics = [self.unknowns.physics(z) for z, is_possible in zip(zs, possible, strict=True) if is_possible]
+        q0, v0 = (np.broadcast_to(x, (len(physics), *x.shape)) for x in (states[:, :n], states[:, n:]))
+        rolled = iter(self.engine.predict_many(physics, self.fragments, q0, v0) if physics else ())
         costs = []
-        for z, readings in zip(zs, self.engine.predict_many(physics, self.fragments, q0, v0), strict=True):
-            values = self.residual.values(readings, self.fragments)
+        for v, is_possible in zip(values, possible, strict=True):
+            if not is_possible:
+                costs.append(np.inf)
+                continue
             with np.errstate(over="ignore", invalid="ignore"):
-                loss = 0.5 * float(np.sum(_huber(values, self.robust)[0]))
-            prior = self.unknowns.prior.cost(self.unknowns.decode(z))
-            costs.append(loss + prior + state_cost if np.isfinite(loss) else np.inf)
+                residuals = self.residual.values(next(rolled), self.fragments)
+                loss = 0.5 * float(np.sum(_huber(residuals, self.robust)[0]))
+            costs.append(loss + self.unknowns.prior.cost(v) + state_cost if np.isfinite(loss) else np.inf)
         return costs
 
     def linearise(self, z: np.ndarray, states: np.ndarray) -> Linearised:

@@ -115,6 +115,9 @@ class Unknowns:
         for i, column in enumerate(columns):
             if i not in grouped:
                 self.lower[i] = LOWER_BOUND.get(column.kind, -np.inf)
+        values = base.values(columns)
+        for group in self._groups:
+            self.lower[group.indices] = group.lower(values[group.indices])
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -122,7 +125,7 @@ class Unknowns:
     def encode(self, values: np.ndarray) -> np.ndarray:
         z = np.maximum(values, self.lower)
         for group in self._groups:
-            z[group.indices] = group.encode(values[group.indices])
+            z[group.indices] = np.maximum(group.encode(values[group.indices]), self.lower[group.indices])
         return z
 
     def decode(self, z: np.ndarray) -> np.ndarray:
@@ -147,6 +150,9 @@ class _MassAndMoment:
     """θ = (m, c) over z = (log m, m·c); also mass alone."""
 
     indices: list[int]
+
+    def lower(self, base: np.ndarray) -> np.ndarray:
+        return np.full(len(base), -np.inf)
 
     def encode(self, values: np.ndarray) -> np.ndarray:
         return np.concatenate([[np.log(values[0])], values[0] * values[1:]])
@@ -175,6 +181,12 @@ class _PseudoInertia:
 
     indices: list[int]
 
+    def lower(self, base: np.ndarray) -> np.ndarray:
+        """Second moments stay above a share of the base's: far below, their logarithms have no slope to return by."""
+        lower = np.full(len(base), -np.inf)
+        lower[1:4] = self.encode(base)[1:4] + 0.5 * np.log(_LEAST_SHARE_OF_BASE)
+        return lower
+
     def encode(self, values: np.ndarray) -> np.ndarray:
         mass, c = values[0], values[1:4]
         xx, yy, zz, xy, xz, yz = values[4:]
@@ -202,6 +214,7 @@ class _PseudoInertia:
         return np.array([np.imag(self.decode(z + nudge)) / step for nudge in nudges]).T
 
 
+_LEAST_SHARE_OF_BASE = 0.05
 _LEAST_MOMENT_SHARE, _LEAST_MOMENT = 1e-9, 1e-12
 """The smallest second moment of a body's mass about its CoM: a share of the sum of them, and kg·m²."""
 
