@@ -4,10 +4,10 @@ In: a clamped robot's MjSpec. Out: the same with a floor under the soles that to
 """
 
 import mujoco
-import numpy as np
 
 from haloid.errors import HaloidError
 from haloid.robots.inertia import find_link
+from haloid.robots.sole import colliding_geoms, sole_height_m
 
 FLOOR = "floor"
 
@@ -27,9 +27,9 @@ def add_floor(spec: mujoco.MjSpec, clamp: str | None) -> None:
     """Adds the floor at the height of the clamped foot's sole and lets only the free foot touch it, in place."""
     free_foot = other_foot(clamp)
     model = spec.copy().compile()
-    height_m = _sole_height_m(model, find_link(model, str(clamp)))
+    height_m = sole_height_m(model, find_link(model, str(clamp)))
     free_foot_id = find_link(model, free_foot)
-    if not _colliding_geoms(model, free_foot_id):
+    if not colliding_geoms(model, free_foot_id):
         raise HaloidError(f"{free_foot} has no geometry that could touch the floor; give its sole collision geoms")
     for geom in spec.geoms:
         touches = geom.parent.name == free_foot and (geom.contype or geom.conaffinity)
@@ -42,22 +42,3 @@ def add_floor(spec: mujoco.MjSpec, clamp: str | None) -> None:
         contype=0,
         conaffinity=1,
     )
-
-
-def _colliding_geoms(model: mujoco.MjModel, body_id: int) -> list[int]:
-    first, number = model.body_geomadr[body_id], model.body_geomnum[body_id]
-    return [g for g in range(first, first + number) if model.geom_contype[g] or model.geom_conaffinity[g]]
-
-
-def _sole_height_m(model: mujoco.MjModel, foot_id: int) -> float:
-    """World height of the lowest point of the foot's bounding boxes."""
-    data = mujoco.MjData(model)
-    mujoco.mj_kinematics(model, data)
-    lowest = []
-    for geom in _colliding_geoms(model, foot_id):
-        rotation = data.geom_xmat[geom].reshape(3, 3)
-        centre, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
-        lowest.append(data.geom_xpos[geom, 2] + rotation[2] @ centre - np.abs(rotation[2]) @ half)
-    if not lowest:
-        raise HaloidError(f"{model.body(foot_id).name} has no collision geometry that tells where its sole is")
-    return float(min(lowest))
