@@ -129,7 +129,7 @@ def test_error_bars_are_right(tmp_path):
     ratios = []
     for _ in range(40):
         noisy = replace(recording, q_rad=recording.q_rad + rng.normal(size=recording.q_rad.shape) * [1e-3, 5e-4, 1e-3])
-        found = fitted(noisy, HAND)
+        found = fitted(noisy, HAND, dataset=dataset_of(noisy, simulator_of(noisy), fragments=8))
         ratios.append(errors(found, true) / found.std)
     ratios = np.array(ratios)
     assert 0.85 < np.std(ratios) < 1.15

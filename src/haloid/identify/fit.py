@@ -20,6 +20,7 @@ from haloid.identify.data import Dataset
 from haloid.identify.levenberg_marquardt import Solution
 from haloid.identify.problem import Engine, Problem, StatePrior
 from haloid.identify.residuals import CartesianResidual, JointResidual, Residual
+from haloid.identify.sandwich import score_covariance
 from haloid.identify.unknowns import Prior, Unknowns
 
 _FIRST_NOISE_RAD = 2e-4
@@ -190,7 +191,10 @@ def _with_its_noise(problem: Problem, solution: Solution) -> Problem:
 
 
 def conclude(problem: Problem, solution: Solution, trace: Trace) -> Fit:
-    """Error bars at a solution: the inverse of the reduced normal equations, carried to the columns."""
+    """Error bars at a solution: the inverse of the reduced normal equations, carried to the columns.
+
+    That is the covariance where residuals are independent, as encoders' are; the Cartesian loss takes the sandwich.
+    """
     z, linearised = solution.z, solution.linearised
     unknowns, residual = problem.unknowns, problem.residual
     slope = unknowns.slope(z)
@@ -200,7 +204,11 @@ def conclude(problem: Problem, solution: Solution, trace: Trace) -> Fit:
     block = reduced[np.ix_(free, free)]
     block[np.diag_indices(len(block))] = np.maximum(np.diag(block), _LEAST_INFORMATION)
     unit = 1 / np.sqrt(np.diag(block))
-    covariance[np.ix_(free, free)] = np.linalg.inv(block * np.outer(unit, unit)) * np.outer(unit, unit)
+    inverse = np.linalg.inv(block * np.outer(unit, unit)) * np.outer(unit, unit)
+    if not isinstance(residual, JointResidual):
+        scores = score_covariance(problem, z, solution.states, linearised)
+        inverse = inverse @ scores[np.ix_(free, free)] @ inverse
+    covariance[np.ix_(free, free)] = inverse
     inverse_slope = np.linalg.inv(slope)
     return Fit(
         unknowns=unknowns,
