@@ -11,8 +11,9 @@ that are not saturated, and f the friction force of joints with friction loss:
     a_ref = −b v,  R_i = (1 − imp)/imp · (M₀⁻¹)_ii   (MuJoCo's soft constraint at its reference configuration)
 
 The states come from MuJoCo itself; here this step, not the ODE, is differentiated. With Y the regressor of inverse
-dynamics, (M + h D) da = dτ − d(d·v) − ∂rnea(q, v, a) − Y(q, v, a) dπ − h dD a + df, and one pass over a trajectory
-gives the Jacobian for all parameters and the initial state.
+dynamics, (M + h D) da = dτ − d(d·v) − ∂rnea(q, v, a) − Y(q, v, a) dπ − h dD a + df. That makes da a linear function of
+the parameters' and the state's changes, found for many steps at once; one pass over a trajectory of the state's
+derivatives then gives the Jacobian for all parameters and the initial state.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 import pinocchio as pin
 
 from haloid.engines.fragments import Fragments
+from haloid.engines.link_forces import Kinematics, LinkForces
 from haloid.engines.physics import JOINT_KINDS, Column, Physics
 from haloid.engines.rigid_body import RigidBodyTree
 from haloid.engines.simulate import Simulator, Trajectories, delay_slope
@@ -32,6 +34,8 @@ from haloid.errors import HaloidError
 
 _SLIP_SLACK = 1e-6
 """A friction force this close to the friction loss, relatively, counts as slipping."""
+_TOGETHER = 48
+"""Steps (of all fragments) that are differentiated together; bounds the memory and keeps the arrays in the cache."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +104,11 @@ class FrictionConstants:
 
 @dataclass(frozen=True)
 class _Moment:
-    """One step of all fragments, (B, n): state, inputs and the servos; servo derivatives are 0 where saturated."""
+    """Some steps, (T, n): state, acceleration, inputs and the servos; servo derivatives are 0 where saturated."""
 
     q: np.ndarray
     v: np.ndarray
+    a: np.ndarray
     inputs: np.ndarray
     input_slope: np.ndarray | None
     """Derivative of the inputs by the delay, where it is a parameter."""
@@ -118,19 +123,21 @@ class _Moment:
 
 @dataclass(frozen=True)
 class _Dynamics:
-    """Inverse dynamics at one step of all fragments."""
+    """Inverse dynamics at some steps."""
 
     mass: np.ndarray
-    """(B, n, n), armature included."""
+    """(T, n, n), armature included."""
     by_state: np.ndarray
-    """(B, n, 2n), by q and v."""
+    """(T, n, 2n), by q and v."""
     torque: np.ndarray
-    """(B, n), armature not included."""
-    regressor: np.ndarray | None
+    """(T, n), armature not included."""
 
 
 class _Sweep:
-    """One forward pass over all fragments; arrays are batched over fragments, Pinocchio is called for each."""
+    """One forward pass over all fragments; arrays are batched over fragments and steps, Pinocchio is called for each.
+
+    Derivatives are laid out by the P parameters, then the n positions and n velocities.
+    """
 
     def __init__(
         self,
@@ -149,7 +156,7 @@ class _Sweep:
         model = engine.simulator.model
         self.spring = model.jnt_stiffness[model.dof_jntid]
         self.spring_zero = model.qpos_spring
-        self.link_maps = self.tree.regressor_maps(physics, columns)
+        self.links = LinkForces(model, physics, columns)
         self.joint_columns = {}
         for kind in JOINT_KINDS:
             chosen = [(i, physics.joint_index(c.owner)) for i, c in enumerate(columns) if c.kind == kind]
@@ -176,45 +183,57 @@ class _Sweep:
         dq, dv = state[:, :n], state[:, n:]
         out = np.empty((count, rows + 1, n, self.total))
         out[:, 0] = dq
-        for step in range(rows * substeps):
-            dv += self.h * self._acceleration_slope(step, state)
-            dq += self.h * dv
-            if (step + 1) % substeps == 0:
-                out[:, (step + 1) // substeps] = dq
+        steps, window = rows * substeps, max(1, _TOGETHER // count)
+        for first in range(0, steps, window):
+            together = slice(first, min(first + window, steps))
+            slopes = self._acceleration_slope(together).reshape(count, -1, n, self.total)
+            for step in range(together.start, together.stop):
+                slope = slopes[:, step - first]
+                da = slope[..., parameters:] @ state
+                da[..., :parameters] += slope[..., :parameters]
+                da *= self.h
+                dv += da
+                dq += self.h * dv
+                if (step + 1) % substeps == 0:
+                    out[:, (step + 1) // substeps] = dq
         if "bias" in self.joint_columns:
             i, j = self.joint_columns["bias"]
             out[:, :, j, i] += 1.0
         readings = self.trajectories.q[:, ::substeps] + self.physics.bias
         return Sensitivities(readings, out[..., :parameters], out[..., parameters:])
 
-    def _acceleration_slope(self, step: int, state: np.ndarray) -> np.ndarray:
-        """(B, n, P + 2n) derivative of the acceleration that this step is taken with."""
-        now = self._moment(step)
-        a = (self.trajectories.v[:, step + 1] - now.v) / self.h
-        dynamics = self._inverse_dynamics(now.q, now.v, a)
+    def _acceleration_slope(self, steps: slice) -> np.ndarray:
+        """(T, n, P + 2n) derivative of the accelerations that these steps are taken with."""
+        now = self._moments(steps)
+        dynamics = self._inverse_dynamics(now.q, now.v, now.a)
+        at = self.links.kinematics(now.q) if self.links else None
         implicit_damping = self.h * (self.physics.damping + now.damping)
-        rhs = self._explicit_terms(now, dynamics, a, state)
+        rhs = self._explicit_terms(now, dynamics, at)
         if self.has_friction:
-            force = dynamics.torque + (self.physics.armature + implicit_damping) * a
+            force = dynamics.torque + (self.physics.armature + implicit_damping) * now.a
             force += self.physics.damping * now.v + self.spring * (now.q - self.spring_zero) - now.force
-            friction = self._friction_slope(force, now, a, dynamics, rhs, state)
-            self._add_implicit_terms(rhs, now, a)
+            friction = self._friction_slope(force, now, dynamics, at, rhs)
+            self._add_implicit_terms(rhs, now)
             rhs += friction
         else:
-            self._add_implicit_terms(rhs, now, a)
+            self._add_implicit_terms(rhs, now)
         return np.linalg.inv(_plus_diagonal(dynamics.mass, implicit_damping)) @ rhs
 
-    def _moment(self, step: int) -> _Moment:
-        physics, fragments = self.physics, self.fragments
-        q, v, inputs = (x[:, step] for x in (self.trajectories.q, self.trajectories.v, self.trajectories.inputs))
+    def _moments(self, steps: slice) -> _Moment:
+        physics, fragments, n = self.physics, self.fragments, self.n
+        trajectories, after = self.trajectories, slice(steps.start + 1, steps.stop + 1)
+        q, v, inputs = (x[:, steps].reshape(-1, n) for x in (trajectories.q, trajectories.v, trajectories.inputs))
+        a = (trajectories.v[:, after].reshape(-1, n) - v) / self.h
         strength = np.broadcast_to(physics.strength, q.shape)
         if fragments.torque_mode:
             kp = kd = np.zeros_like(q)
             raw = strength * inputs
         else:
-            row = step // fragments.substeps
-            kp = strength * (fragments.kp[:, row] if fragments.gains_vary else fragments.kp)
-            kd = strength * (fragments.kd[:, row] if fragments.gains_vary else fragments.kd)
+            kp, kd = fragments.kp, fragments.kd
+            if fragments.gains_vary:
+                rows = np.arange(steps.start, steps.stop) // fragments.substeps
+                kp, kd = kp[:, rows].reshape(-1, n), kd[:, rows].reshape(-1, n)
+            kp, kd = strength * kp, strength * kd
             raw = kp * physics.kp * (inputs - q) - kd * physics.kd * v
         limit = strength * self.effort_limit
         free = np.abs(raw) < limit
@@ -222,8 +241,9 @@ class _Sweep:
         return _Moment(
             q=q,
             v=v,
+            a=a,
             inputs=inputs,
-            input_slope=None if self.delay_slope is None else self.delay_slope[:, step],
+            input_slope=None if self.delay_slope is None else self.delay_slope[:, steps].reshape(-1, n),
             force=np.clip(raw, -limit, limit),
             stiffness=kp * physics.kp,
             damping=kd * physics.kd,
@@ -233,32 +253,31 @@ class _Sweep:
         )
 
     def _inverse_dynamics(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> _Dynamics:
-        """Inverse dynamics of every fragment with its derivatives and, where links are identified, its regressor."""
+        """Inverse dynamics of (T, n) motions with their derivatives by the state."""
         tree, data = self.tree.tree, self.tree.data
         count, n = a.shape
         mass, by_state = np.empty((count, n, n)), np.empty((count, n, 2 * n))
         torque = np.empty((count, n))
-        regressor = np.empty((count, n, 10 * (tree.njoints - 1))) if self.link_maps else None
         pin_q = q - self.tree.reference_q
         for b in range(count):
             by_state[b, :, :n], by_state[b, :, n:], mass[b] = pin.computeRNEADerivatives(
                 tree, data, pin_q[b], v[b], a[b]
             )
             torque[b] = data.tau
-            if regressor is not None:
-                regressor[b] = pin.computeJointTorqueRegressor(tree, data, pin_q[b], v[b], a[b])
-        return _Dynamics(_plus_diagonal(mass, self.physics.armature), by_state, torque, regressor)
+        return _Dynamics(_plus_diagonal(mass, self.physics.armature), by_state, torque)
 
-    def _explicit_terms(self, now: _Moment, dynamics: _Dynamics, a, state: np.ndarray) -> np.ndarray:
-        """Derivative of servo force − damping − inverse dynamics at a fixed acceleration, by parameters and state."""
-        physics, n = self.physics, self.n
-        by_state, diagonal = -dynamics.by_state, np.arange(n)
+    def _explicit_terms(self, now: _Moment, dynamics: _Dynamics, at: Kinematics | None) -> np.ndarray:
+        """Derivative of servo force − damping − inverse dynamics at a fixed acceleration."""
+        physics, n, parameters = self.physics, self.n, len(self.columns)
+        rhs = np.zeros((len(now.q), n, self.total))
+        by_state, diagonal = rhs[..., parameters:], np.arange(n)
+        np.negative(dynamics.by_state, out=by_state)
         by_state[:, diagonal, diagonal] -= now.stiffness + self.spring
         by_state[:, diagonal, n + diagonal] -= now.damping + physics.damping
-        rhs = by_state @ state
-        self._subtract_link_terms(rhs, dynamics)
+        if at is not None:
+            rhs[:, :, self.links.columns] -= self.links.torques(at, now.v, now.a)
         by_kind = {
-            "armature": -a,
+            "armature": -now.a,
             "damping": -now.v,
             "kp": now.stiffness_by_factor * (now.inputs - now.q),
             "kd": -now.damping_by_factor * now.v,
@@ -272,40 +291,34 @@ class _Sweep:
             rhs[:, :, self.delay_columns] += (now.gain * now.input_slope)[..., None]
         return rhs
 
-    def _subtract_link_terms(self, rhs: np.ndarray, dynamics: _Dynamics) -> None:
-        """Subtracts Y dπ: the regressor's ten columns a joint times each link's map onto its own parameters."""
-        for link_map in self.link_maps:
-            assert dynamics.regressor is not None
-            rhs[:, :, link_map.columns] -= link_map.apply(dynamics.regressor)
-
-    def _add_implicit_terms(self, rhs: np.ndarray, now: _Moment, a: np.ndarray) -> None:
+    def _add_implicit_terms(self, rhs: np.ndarray, now: _Moment) -> None:
         """Adds −h dD a: how the parameters change the implicit damping."""
         by_kind = {
-            "damping": np.ones_like(a),
+            "damping": np.ones_like(now.a),
             "kd": now.damping_by_factor,
             "strength": now.damping / self.physics.strength,
         }
         for kind, slope in by_kind.items():
             if kind in self.joint_columns:
                 i, j = self.joint_columns[kind]
-                rhs[:, j, i] -= self.h * (slope * a)[:, j]
+                rhs[:, j, i] -= self.h * (slope * now.a)[:, j]
 
     def _friction_slope(
-        self, force: np.ndarray, now: _Moment, a, dynamics: _Dynamics, explicit_rhs: np.ndarray, state: np.ndarray
+        self, force: np.ndarray, now: _Moment, dynamics: _Dynamics, at: Kinematics | None, explicit_rhs: np.ndarray
     ) -> np.ndarray:
-        """(B, n, P + 2n) derivative of the friction force `force`: constant while slipping, soft while sticking.
+        """(T, n, P + 2n) derivative of the friction force `force`: constant while slipping, soft while sticking.
 
         Where a joint sticks, its force follows the explicit acceleration aₑ = a + w, so that one's derivative is
         solved for too: (M + R⁻¹) daₑ = explicit terms at a − d(M w) + what slips and creeps.
         """
-        n = self.n
+        n, parameters = self.n, len(self.columns)
         sticks = self.rubs & (np.abs(force) < self.physics.frictionloss * (1 - _SLIP_SLACK))
-        w = np.linalg.solve(dynamics.mass, (self.h * (self.physics.damping + now.damping) * a)[..., None])[..., 0]
+        w = np.linalg.solve(dynamics.mass, (self.h * (self.physics.damping + now.damping) * now.a)[..., None])[..., 0]
         slope = np.zeros_like(explicit_rhs)
         if "frictionloss" in self.joint_columns:
             i, j = self.joint_columns["frictionloss"]
             # a joint without friction loss would slip as soon as it had some, against its motion
-            direction = np.where(self.rubs, np.sign(force), -np.sign(a + w + self.friction_b * now.v))
+            direction = np.where(self.rubs, np.sign(force), -np.sign(now.a + w + self.friction_b * now.v))
             slope[:, j, i] = (direction * ~sticks)[:, j]
         if not sticks.any():
             return slope
@@ -313,14 +326,16 @@ class _Sweep:
         gravity, self.tree.tree.gravity = self.tree.tree.gravity.copy(), pin.Motion.Zero()
         momentum = self._inverse_dynamics(now.q, np.zeros_like(w), w)
         self.tree.tree.gravity = gravity
-        rhs -= momentum.by_state[:, :, :n] @ state[:, :n]
-        self._subtract_link_terms(rhs, momentum)
+        rhs[..., parameters : parameters + n] -= momentum.by_state[..., :n]
+        if at is not None:
+            rhs[:, :, self.links.columns] -= self.links.torques(at, np.zeros_like(w), w, gravity=False)
         if "armature" in self.joint_columns:
             i, j = self.joint_columns["armature"]
             rhs[:, j, i] -= w[:, j]
         per_r = np.where(sticks, 1 / self.friction_r, 0.0)
-        soft = -(per_r * self.friction_b)[..., None] * state[:, n:]
-        soft[..., : len(self.columns)] -= (per_r * force)[..., None] * self.friction_r_slope
+        soft, joint = np.zeros_like(rhs), np.arange(n)
+        soft[:, joint, parameters + n + joint] = -per_r * self.friction_b
+        soft[..., :parameters] -= (per_r * force)[..., None] * self.friction_r_slope
         rhs += soft
         soft -= per_r[..., None] * (np.linalg.inv(_plus_diagonal(dynamics.mass, per_r)) @ rhs)
         slope += soft
@@ -333,12 +348,10 @@ class _Sweep:
         mass = pin.crba(tree, data, zero)
         mass = np.triu(mass) + np.triu(mass, 1).T + np.diag(self.physics.armature)
         inverse = np.linalg.inv(mass)
-        gravity, tree.gravity = tree.gravity.copy(), pin.Motion.Zero()
-        for k in range(n if self.link_maps else 0):
-            regressor = pin.computeJointTorqueRegressor(tree, data, zero, zero, inverse[k])
-            for link_map in self.link_maps:
-                slope[k, link_map.columns] = -link_map.apply((inverse[k] @ regressor)[None, None])[0, 0]
-        tree.gravity = gravity
+        if self.links:
+            at = self.links.kinematics(np.repeat(self.tree.reference_q[None], n, axis=0))
+            by_link = self.links.torques(at, np.zeros((n, n)), inverse, gravity=False)
+            slope[:, self.links.columns] = -np.einsum("kd,kdc->kc", inverse, by_link)
         if "armature" in self.joint_columns:
             i, j = self.joint_columns["armature"]
             slope[:, i] = -(inverse[:, j] ** 2)
@@ -346,7 +359,7 @@ class _Sweep:
 
 
 def _plus_diagonal(matrices: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-    """(B, n, n) matrices with (n,) or (B, n) added to their diagonals."""
+    """(T, n, n) matrices with (n,) or (T, n) added to their diagonals."""
     result = matrices.copy()
     n = matrices.shape[-1]
     result[:, np.arange(n), np.arange(n)] += diagonal

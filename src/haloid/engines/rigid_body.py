@@ -1,22 +1,16 @@
 """The clamped tree in Pinocchio: built from the compiled MjModel itself, so both describe the same robot.
 
 Every MuJoCo joint becomes one Pinocchio joint; a body with several joints gets massless links between them, and a body
-without joints is carried by its nearest moving ancestor. `regressor_maps` lays the links' mass, CoM and inertia over
-the ten columns per joint of Pinocchio's torque regressor.
+without joints is carried by its nearest moving ancestor.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 import pinocchio as pin
 
-from haloid.engines.physics import LINK_KINDS, Column, Physics, inertia_basis
-
-_VECH = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
-"""Pinocchio's order of the rotational inertia within a joint's ten dynamic parameters, after m and m·c."""
+from haloid.engines.physics import Physics
 
 
 class RigidBodyTree:
@@ -63,51 +57,6 @@ class RigidBodyTree:
             tree.inertias[joint] = inertias[joint]
         self.data = tree.createData()
 
-    def regressor_maps(self, physics: Physics, columns: list[Column]) -> list[RegressorMap]:
-        """How the links among the columns read the regressor; one map for all links with as many columns."""
-        by_link: dict[str, list[int]] = {}
-        for i, column in enumerate(columns):
-            if column.kind in LINK_KINDS:
-                by_link.setdefault(column.owner, []).append(i)
-        by_size: dict[int, list[str]] = {}
-        for name, indices in by_link.items():
-            if self._link_joint[name] > 0:  # a clamped link does not move: its parameters have no effect
-                by_size.setdefault(len(indices), []).append(name)
-        return [
-            RegressorMap(
-                joints=np.array([self._link_joint[name] - 1 for name in names]),
-                columns=np.array([i for name in names for i in by_link[name]]),
-                slopes=np.array(
-                    [
-                        [
-                            _dynamic_parameter_slope(physics, name, self._link_placement[name], columns[i])
-                            for i in by_link[name]
-                        ]
-                        for name in names
-                    ]
-                ).swapaxes(1, 2),
-            )
-            for names in by_size.values()
-        ]
-
-
-@dataclass(frozen=True)
-class RegressorMap:
-    """Links with k columns each: the joints that carry them, and their 10 × k slopes of the dynamic parameters."""
-
-    joints: np.ndarray
-    """(L,)"""
-    columns: np.ndarray
-    """(L·k,)"""
-    slopes: np.ndarray
-    """(L, 10, k)"""
-
-    def apply(self, regressor: np.ndarray) -> np.ndarray:
-        """(B, n, 10·J) regressors to the (B, n, L·k) derivative of the torque by the columns."""
-        count, n, width = regressor.shape
-        by_joint = regressor.reshape(count * n, width // 10, 10).swapaxes(0, 1)[self.joints]
-        return (by_joint @ self.slopes).swapaxes(0, 1).reshape(count, n, -1)
-
 
 def _joint_model(model: mujoco.MjModel, j: int):
     axis = model.jnt_axis[j]
@@ -125,22 +74,3 @@ def _inertia(model: mujoco.MjModel, body: int) -> pin.Inertia:
     rotation = _se3(np.zeros(3), model.body_iquat[body]).rotation
     about_com = rotation @ np.diag(model.body_inertia[body]) @ rotation.T
     return pin.Inertia(float(model.body_mass[body]), model.body_ipos[body], about_com)
-
-
-def _dynamic_parameter_slope(physics: Physics, name: str, placement: pin.SE3, column: Column) -> np.ndarray:
-    """Derivative of the joint's ten dynamic parameters (m, m·c, inertia about the joint's origin) by one column."""
-    link = physics.link(name)
-    rotation = placement.rotation
-    c = rotation @ link.com_in_link_m + placement.translation
-    slope = np.zeros(10)
-    if column.kind == "mass":
-        slope[0], slope[1:4] = 1.0, c
-        matrix = c @ c * np.eye(3) - np.outer(c, c)
-    elif column.kind == "com":
-        e = rotation[:, "xyz".index(column.component)]
-        slope[1:4] = link.mass_kg * e
-        matrix = link.mass_kg * (2 * (c @ e) * np.eye(3) - np.outer(e, c) - np.outer(c, e))
-    else:
-        matrix = rotation @ inertia_basis(column.component) @ rotation.T
-    slope[4:] = [matrix[r, s] for r, s in _VECH]
-    return slope
