@@ -23,7 +23,7 @@ from haloid.recordings.resting_foot import RestingFoot, resting_foot
 _STAYS_RAD = 1e-9
 """Increments that change by less than this have converged."""
 _MAX_ITERATIONS = 20
-"""Four are usual; the rate is about increment over lever arm."""
+"""Six are usual; each brings about two digits."""
 _QP_TOLERANCE = 1e-11
 _EQUALITY, _INEQUALITY = 5, 0
 """DAQP's kinds of constraints."""
