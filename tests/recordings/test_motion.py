@@ -9,6 +9,7 @@ from haloid.errors import HaloidError
 from haloid.recordings.foot_height import FootHeight
 from haloid.recordings.motion import Motion, reconstruct_motion
 from haloid.recordings.reconstruct import reconstruct
+from haloid.recordings.recording import Recording
 from haloid.robots.load import load_spec
 
 RUN, TRUTH = noisy_run()
@@ -94,3 +95,20 @@ def test_without_noise_the_motion_is_the_true_one():
 def test_a_rate_without_frames_is_refused(fps):
     with pytest.raises(HaloidError, match=r"has fewer than two frames in the recording's 9\.98 s"):
         reconstruct_motion(RUN, fps=fps)
+
+
+def test_an_arm_on_a_fixed_base_needs_no_clamp(tmp_path):
+    arm = tmp_path / "arm.xml"
+    arm.write_text(
+        """<mujoco><compiler angle="radian"/><worldbody><body name="rod"><joint name="hinge" axis="0 1 0"/>
+        <inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/><body name="tip" pos="0.5 0 0">
+        <inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/></body></body></worldbody></mujoco>"""
+    )
+    time_s = np.arange(100) * 0.02
+    run = Recording("arm", str(arm), None, ("hinge",), time_s, 0.4 * time_s[:, None])
+    motion = reconstruct_motion(run).motion
+    assert motion.body_names == ("rod", "tip")
+    tip = np.stack([0.5 * np.cos(0.4 * time_s), 0 * time_s, -0.5 * np.sin(0.4 * time_s)], axis=1)
+    np.testing.assert_allclose(motion.body_pos_w_m[:, 1], tip, atol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(motion.body_lin_vel_w_m_s[:, 1], axis=1), 0.2, atol=1e-9)
+    np.testing.assert_allclose(motion.body_ang_vel_w_rad_s[:, 0], np.tile([0, 0.4, 0], (100, 1)), atol=1e-9)

@@ -59,6 +59,7 @@ def run(config: Config) -> None:
     feet = FootHeight(flat=not config.height_only) if config.correct_feet else None
     with console.progress("Reconstructing"):
         result = reconstruct_motion(recording, bandwidth_hz=config.bandwidth, fps=config.fps, feet=feet)
+        heights = _foot_table(recording, result) if recording.support == "double" else None
         file = write_motion(result.motion, config.out)
     motion = result.motion
     console.results.print(
@@ -67,8 +68,8 @@ def run(config: Config) -> None:
         f"{result.path.outliers} outliers among {recording.q_rad.size} readings",
         soft_wrap=True,
     )
-    if recording.support == "double":
-        console.print_table(_foot_table(recording, result))
+    if heights is not None:
+        console.print_table(heights)
     console.wrote(file)
 
 
