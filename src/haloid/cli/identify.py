@@ -178,10 +178,7 @@ def shown_quantities(quantities: list[Quantity]) -> list[Quantity]:
 def summary_lines(answer: Answer) -> list[str]:
     rms = {name: f"{1e3 * value:.3f}" for name, value in answer.rms_rad.items()}
     lines = [f"fit: {rms['heldout']} mrad rms on held-out data, against {rms['nominal']} mrad for the nominal model"]
-    sought = {one.link for one in answer.payload}
-    for blind in answer.blind:
-        if len(blind.parameters) <= 2 and {name.split(".")[0] for name in blind.parameters} <= sought:
-            lines.append(blind.why)
+    lines += [blind.why for blind in answer.payload_blind]
     if not answer.white:
         lines.append(
             f"the residuals are not white (lag-1 correlation {answer.lag1:+.2f}): the model leaves something out"

@@ -68,6 +68,8 @@ class Answer:
     noise_rad: np.ndarray | None
     validation: Validation
     blind: list[Blind]
+    """What the data cannot see: of the payload first, then of the base."""
+    payload_blind: list[Blind]
     converged: bool
 
     @property
@@ -78,9 +80,8 @@ class Answer:
 def answer(found: Identification) -> Answer:
     """Reads an identification out."""
     stage2, count = found.stage2, found.payload_columns
-    blind = payload_blind_spots(stage2, count)
-    if found.stage1 is not None:
-        blind += base_blind_spots(found.stage1)
+    payload_blind = payload_blind_spots(stage2, count)
+    base_blind = [] if found.stage1 is None else base_blind_spots(found.stage1)
     residuals = stage2.problem.readings(stage2.z, stage2.states) - stage2.problem.fragments.readings
     held = part(found.loaded, found.loaded.held_out if found.loaded.held_out.any() else ~found.loaded.held_out)
     settings = found.fit_settings
@@ -102,7 +103,8 @@ def answer(found: Identification) -> Answer:
         lag1=_lag1(residuals),
         noise_rad=stage2.noise_rad,
         validation=validation,
-        blind=blind,
+        blind=payload_blind + base_blind,
+        payload_blind=payload_blind,
         converged=stage2.converged and (found.stage1 is None or found.stage1.converged),
     )
 
