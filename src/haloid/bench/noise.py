@@ -15,15 +15,12 @@ from haloid.bench.outcome import Outcome, Target
 from haloid.bench.table2 import PAYLOAD_LINKS
 from haloid.cli.bench import Noise
 from haloid.identify.answer import NORMAL_95
-from haloid.identify.problem import Problem, StatePrior
-from haloid.identify.residuals import JointResidual
-from haloid.identify.stages import Identification, Settings, identify
-from haloid.identify.unknowns import Prior, Unknowns
+from haloid.identify.bound import cramer_rao_bound
+from haloid.identify.stages import Settings, identify
 from haloid.lab.loads import halo_setting
 from haloid.lab.record import record
 from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors
-from haloid.recordings.recording import Recording
 from haloid.report import Table
 from haloid.robots.inertia import read_links
 
@@ -38,7 +35,8 @@ def run(config: Noise, say: Callable[[str], None]) -> Outcome:
     blind = replace(clean, dq_rad_s=None)
     rows = []
     for level in LEVELS_RAD:
-        bound, truth, names = _bound(clean, robot, level)
+        best = cramer_rao_bound(clean, read_links(robot.built.model), SETTINGS, level)
+        bound, truth, names = best.std, best.truth, list(best.names)
         errors, stds = [], []
         for seed in range(config.seeds):
             say(f"{1e3 * level:g} mrad, seed {seed + 1} of {config.seeds}")
@@ -82,37 +80,3 @@ def run(config: Noise, say: Callable[[str], None]) -> Outcome:
         f"{config.seeds} seeds a level, twelve parameters, one 10 s recording, velocities not given.",
     )
     return Outcome(headline, rows, [table], targets)
-
-
-def _bound(clean: Recording, robot: LabRobot, noise_rad: float) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Standard deviations no unbiased estimate can beat, the true values, and the parameters' names."""
-    found = identify([], [clean], replace(SETTINGS, iterations=1))
-    columns, true = found.stage2.unknowns.columns, read_links(robot.built.model)
-    truth = np.array(
-        [
-            true[c.owner].mass_kg if c.kind == "mass" else true[c.owner].com_in_link_m["xyz".index(c.component)]
-            for c in columns
-        ]
-    )
-    nothing = Prior(truth, np.zeros((len(truth), len(truth))))
-    unknowns = Unknowns(found.nominal.with_values(columns, truth), columns, nothing)
-    problem = _problem_at_truth(found, unknowns, noise_rad)
-    z = unknowns.encode(truth)
-    reduced, _ = problem.linearise(z, problem.states.mean).reduced()
-    slope = unknowns.slope(z)
-    covariance = slope @ np.linalg.inv(reduced) @ slope.T
-    return np.sqrt(np.diag(covariance)), truth, [column.name for column in columns]
-
-
-def _problem_at_truth(found: Identification, unknowns: Unknowns, noise_rad: float) -> Problem:
-    """The clean recording's fragments with their true states, and no prior on anything."""
-    problem = found.stage2.problem
-    velocities = problem.fragments.velocities
-    assert velocities is not None
-    states = np.concatenate([problem.fragments.readings[:, 0], velocities[:, 0]], axis=1)
-    return replace(
-        problem,
-        unknowns=unknowns,
-        residual=JointResidual(np.full(len(found.nominal.joints), noise_rad)),
-        states=StatePrior(states, np.full(states.shape[1], 1e6)),
-    )

@@ -85,7 +85,7 @@ def multi_sine(
     time_s = np.arange(round(excitation.duration_s / control_dt_s)) * control_dt_s
     shape, dshape, ddshape = _windowed_sines(excitation, len(joint_names), time_s, seed)
     room = np.minimum(posture_rad - limits.lower_rad, limits.upper_rad - posture_rad)
-    amplitude = np.array([_amplitude_rad(excitation, name) for name in joint_names])
+    amplitude = np.array([amplitude_rad(excitation, name) for name in joint_names])
     amplitude = np.clip(room - excitation.limit_margin_rad, 0.0, amplitude)
     amplitude = np.minimum(amplitude, excitation.velocity_limit_rad_s / np.abs(dshape).max(axis=0))
 
@@ -107,7 +107,7 @@ def limb(joint_name: str) -> str:
     return f"{side} arm" if side in ("left", "right") else "arm"
 
 
-def _amplitude_rad(excitation: Excitation, joint_name: str) -> float:
+def amplitude_rad(excitation: Excitation, joint_name: str) -> float:
     by_limb = {"legs": excitation.leg_amplitude_rad, "waist": excitation.waist_amplitude_rad}
     return by_limb.get(limb(joint_name), excitation.arm_amplitude_rad)
 
@@ -125,7 +125,7 @@ def _windowed_sines(
     sines = (weight * np.sin(angle)).sum(axis=1)
     dsines = (weight * omega * np.cos(angle)).sum(axis=1)
     ddsines = -(weight * omega**2 * np.sin(angle)).sum(axis=1)
-    w, dw, ddw = (column[:, None] for column in _window(time_s, excitation.duration_s, excitation.ramp_s))
+    w, dw, ddw = (column[:, None] for column in window(time_s, excitation.duration_s, excitation.ramp_s))
     shape = w * sines
     peak = np.abs(shape).max(axis=0)
     dshape = dw * sines + w * dsines
@@ -133,7 +133,7 @@ def _windowed_sines(
     return shape / peak, dshape / peak, ddshape / peak
 
 
-def _window(time_s: np.ndarray, duration_s: float, ramp_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def window(time_s: np.ndarray, duration_s: float, ramp_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """10x³ - 15x⁴ + 6x⁵ up over the first ramp and down over the last, with its two time derivatives."""
     from_end = time_s > duration_s / 2
     x = np.clip(np.where(from_end, duration_s - time_s, time_s) / ramp_s, 0.0, 1.0)
