@@ -8,6 +8,7 @@ from tests.identify.arm import blank, dataset_of, heavier_hand, played, simulato
 
 from haloid.engines.analytic import AnalyticEngine
 from haloid.engines.physics import Physics
+from haloid.errors import HaloidError
 from haloid.identify.levenberg_marquardt import solve
 from haloid.identify.priors import payload_prior
 from haloid.identify.problem import Problem, StatePrior
@@ -105,3 +106,10 @@ def test_the_last_iteration_ends_it_unconverged(tmp_path):
     problem, _ = make(tmp_path, ("hand.mass", "hand.com"), heavier_hand)
     found = solve(problem, start(problem), problem.states.mean, iterations=1)
     assert (found.iterations, found.converged) == (1, False)
+
+
+def test_a_start_that_breaks_down_is_refused_in_words(tmp_path):
+    problem, _ = make(tmp_path, ("hand.mass",))
+    wild = np.where(np.arange(6) < 3, problem.states.mean, 1e150)
+    with pytest.raises(HaloidError, match=r"^the simulation of the recorded motion breaks down at the parameters it "):
+        solve(problem, start(problem), wild)

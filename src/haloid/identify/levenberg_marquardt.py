@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from haloid.errors import HaloidError
 from haloid.identify.problem import Linearised, Problem
 
 _MOST_DAMPING = 1e12
@@ -49,6 +50,11 @@ def solve(
     The states have no say in it: their stick-slip kinks go on gaining a little long after the parameters rest.
     """
     growth = 2.0
+    if not np.isfinite(problem.cost(z, states)):
+        raise HaloidError(
+            "the simulation of the recorded motion breaks down at the parameters it starts from; expected the nominal "
+            "robot to move at least roughly as recorded. Check robot, clamp and gains, or use a smaller --timestep"
+        )
     current = problem.linearise(z, states)
     converged = False
     iteration = 0
