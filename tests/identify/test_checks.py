@@ -89,11 +89,12 @@ def test_links_that_cannot_carry(loaded):
         check_links(simulator, ["hnd"])
 
 
-def a_fit(columns: list[Column], values, std, prior_mean=None, prior_std=None):
+def a_fit(columns: list[Column], values, std, prior_mean=None, prior_std=None, noise_rad=5e-4):
     values, std = np.array(values), np.array(std)
     mean = values if prior_mean is None else np.array(prior_mean)
     prior = Prior.independent(mean, np.ones(len(values)) if prior_std is None else np.array(prior_std))
-    return SimpleNamespace(values=values, std=std, unknowns=SimpleNamespace(columns=columns, prior=prior))
+    unknowns = SimpleNamespace(columns=columns, prior=prior)
+    return SimpleNamespace(values=values, std=std, unknowns=unknowns, noise_rad=np.full(2, noise_rad))
 
 
 def test_an_unloaded_robot_that_carries_something():
@@ -103,8 +104,20 @@ def test_an_unloaded_robot_that_carries_something():
         "the unloaded recordings do not fit the unloaded robot: hand would weigh 1.60 kg instead of 0.80 kg (all links "
         "together +0.85 kg). Were loaded recordings given as unloaded, or is it another robot or gain set?"
     ):
-        check_unloaded(told)
-    check_unloaded(a_fit(columns, [1.45, 0.85, 9.0], [0.1] * 3, [1.4, 0.8, 0.1], [0.042, 0.024, 0.3]))
+        check_unloaded(told, 5e-4)
+    check_unloaded(a_fit(columns, [1.45, 0.85, 9.0], [0.1] * 3, [1.4, 0.8, 0.1], [0.042, 0.024, 0.3]), 5e-4)
+
+
+def test_an_unloaded_robot_whose_readings_no_model_explains():
+    columns = [Column("mass", "hand")]
+    fit = a_fit(columns, [0.8], [0.1], [0.8], [0.024], noise_rad=0.081)
+    with refused(
+        "the unloaded recordings do not fit the unloaded robot: the best model misses the readings by 81.0 mrad, and "
+        "their noise is about 0.50 mrad. Were loaded recordings given as unloaded, or is it another robot, clamp or "
+        "gain set?"
+    ):
+        check_unloaded(fit, 5e-4)
+    check_unloaded(a_fit(columns, [0.8], [0.1], [0.8], [0.024], noise_rad=0.004), 5e-4)
 
 
 def test_a_load_that_was_not_felt():

@@ -14,6 +14,8 @@ from haloid.robots.inertia import find_link
 
 _STRANGE_MASS_STDS = 8.0
 """A base link whose mass is so many prior standard deviations from nominal carries something."""
+_STRANGE_MISFIT, _LEAST_MISFIT_RAD = 20.0, 1e-4
+"""Residuals so many times the noise that smoothing the readings shows (or this) cannot be of the same robot."""
 _HOPELESS_SHARE = 0.5
 """Error bars of a mass beyond this share of the mass (and 0.5 kg) say nothing."""
 
@@ -67,8 +69,16 @@ def check_links(simulator: Simulator, payload_links: Sequence[str]) -> None:
             )
 
 
-def check_unloaded(stage1: Fit) -> None:
-    """A stage 1 that is far outside its prior was given a robot that carries something (or another robot)."""
+def check_unloaded(stage1: Fit, smoothing_noise_rad: float) -> None:
+    """A stage 1 that misses the readings, or is far outside its prior, was given a loaded robot (or another one)."""
+    if stage1.noise_rad is not None and smoothing_noise_rad > 0:
+        left = float(np.median(stage1.noise_rad))
+        if left > _STRANGE_MISFIT * max(smoothing_noise_rad, _LEAST_MISFIT_RAD):
+            raise DataError(
+                f"the unloaded recordings do not fit the unloaded robot: the best model misses the readings by "
+                f"{1e3 * left:.1f} mrad, and their noise is about {1e3 * smoothing_noise_rad:.2f} mrad. Were loaded "
+                "recordings given as unloaded, or is it another robot, clamp or gain set?"
+            )
     std = 1 / np.sqrt(np.maximum(np.diag(stage1.unknowns.prior.information), 1e-300))
     offset = stage1.values - stage1.unknowns.prior.mean
     masses = [i for i, column in enumerate(stage1.unknowns.columns) if column.kind == "mass"]

@@ -194,21 +194,17 @@ def conclude(problem: Problem, solution: Solution, trace: Trace) -> Fit:
     """Error bars at a solution: the inverse of the reduced normal equations, carried to the columns.
 
     That is the covariance where residuals are independent, as encoders' are; the Cartesian loss takes the sandwich.
+    A parameter at its lower bound has the error bar it would have without the bound.
     """
     z, linearised = solution.z, solution.linearised
     unknowns, residual = problem.unknowns, problem.residual
     slope = unknowns.slope(z)
     reduced, _ = linearised.reduced()
-    free = z > unknowns.lower  # at its bound a parameter is known to be there
-    covariance = np.zeros_like(reduced)
-    block = reduced[np.ix_(free, free)]
-    block[np.diag_indices(len(block))] = np.maximum(np.diag(block), _LEAST_INFORMATION)
-    unit = 1 / np.sqrt(np.diag(block))
-    inverse = np.linalg.inv(block * np.outer(unit, unit)) * np.outer(unit, unit)
+    reduced[np.diag_indices(len(z))] = np.maximum(np.diag(reduced), _LEAST_INFORMATION)
+    unit = 1 / np.sqrt(np.diag(reduced))
+    covariance = np.linalg.inv(reduced * np.outer(unit, unit)) * np.outer(unit, unit)
     if not isinstance(residual, JointResidual):
-        scores = score_covariance(problem, z, solution.states, linearised)
-        inverse = inverse @ scores[np.ix_(free, free)] @ inverse
-    covariance[np.ix_(free, free)] = inverse
+        covariance = covariance @ score_covariance(problem, z, solution.states, linearised) @ covariance
     inverse_slope = np.linalg.inv(slope)
     return Fit(
         unknowns=unknowns,

@@ -135,7 +135,7 @@ def identify(
         if settings.stages == "two":
             unloaded_data = run.dataset(unloaded)
             stage1 = run.calibrate(unloaded_data, report("stage 1") if report else None)
-            checks.check_unloaded(stage1)
+            checks.check_unloaded(stage1, unloaded_data.noise_rad)
             seconds1 = time.monotonic() - started
         loaded_data = run.dataset(loaded)
         stage2, count = run.find_payload(loaded_data, stage1, report("stage 2") if report else None)

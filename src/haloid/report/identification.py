@@ -188,7 +188,7 @@ def _base_section(stage1: Fit, answer: Answer, known: KnownRobot | None) -> Sect
         parts.append(plots.values_by_name(panels, caption))
     joints = _joint_panels(answer, known)
     if joints:
-        caption = "Damping and dry friction of the joints. Hollow: at its lower bound, error bar unknown."
+        caption = "Damping and dry friction of the joints. Hollow: at its lower bound."
         parts.append(plots.values_by_name(joints, caption))
     return Section("The robot itself", parts)
 

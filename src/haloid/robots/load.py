@@ -22,6 +22,7 @@ _SCALAR_JOINTS = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
 _ON_JOINT = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
 
 logger = logging.getLogger(__name__)
+mujoco.set_mju_user_warning(logger.debug)  # MuJoCo would write its warnings to a file where the user happens to be
 
 
 class RobotNotFoundError(HaloidError):
