@@ -81,14 +81,14 @@ def run(config: Config) -> None:
     from haloid.identify.result import write_result
     from haloid.identify.stages import identify
     from haloid.outputs import atomic_directory
-    from haloid.recordings.read import read_recording
+    from haloid.recordings.open_log import open_log
     from haloid.report import write_report
     from haloid.report.identification import TITLE, identification_sections, lead
 
     settings = settings_of(config)
     with atomic_directory(config.out) as folder:
-        unloaded = [read_recording(path, allow_gaps=config.allow_gaps) for path in config.unloaded]
-        loaded = [read_recording(path, allow_gaps=config.allow_gaps) for path in config.loaded]
+        unloaded = [open_log(path, allow_gaps=config.allow_gaps) for path in config.unloaded]
+        loaded = [open_log(path, allow_gaps=config.allow_gaps) for path in config.loaded]
         with console.progress("Identifying") as say:
             found = identify(unloaded, loaded, settings, stage_report(say, config.payload_links))
             say("validating")

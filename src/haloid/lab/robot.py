@@ -19,7 +19,7 @@ from haloid.lab.loads import Load, RigidLoad, put_on
 from haloid.lab.posture import lean
 from haloid.robots.clamp import clamp
 from haloid.robots.floor import add_floor, other_foot
-from haloid.robots.gains import Gains, gain_set
+from haloid.robots.gains import Gains, gain_set, model_gains
 from haloid.robots.load import actuated_joints, load_spec
 from haloid.robots.servos import set_servos
 
@@ -101,10 +101,7 @@ def _gains(robot: LabRobot, spec: mujoco.MjSpec) -> Gains:
         return robot.gains
     if robot.gains != "model":
         return gain_set(robot.robot, robot.gains)
-    servos = [one for one in spec.actuators if one.biastype == mujoco.mjtBias.mjBIAS_AFFINE and one.biasprm[1] < 0]
-    return Gains(
-        {one.target: float(one.gainprm[0]) for one in servos}, {one.target: float(-one.biasprm[2]) for one in servos}
-    )
+    return model_gains(spec)
 
 
 def _set_options(model: mujoco.MjModel, robot: LabRobot) -> None:

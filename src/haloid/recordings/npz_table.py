@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 def read_npz_table(path: Path, origin: Origin) -> tuple[Table, str]:
     """The columns, and the text of the metadata."""
-    arrays = {name: _array(name, data, origin) for name, data in _members(path, origin).items()}
+    arrays = read_npz_arrays(path, origin)
     if META not in arrays:
         raise origin.data_error(
             column=META,
@@ -46,6 +46,11 @@ def read_npz_table(path: Path, origin: Origin) -> tuple[Table, str]:
         if not _is_column(values, row_count):
             raise _not_a_column(name, values, row_count, origin)
     return Table({name: values.astype(np.float64) for name, values in columns.items()}), text
+
+
+def read_npz_arrays(path: Path, origin: Origin) -> dict[str, np.ndarray]:
+    """All arrays of an npz file, without running anything in it."""
+    return {name: _array(name, data, origin) for name, data in _members(path, origin).items()}
 
 
 def _members(path: Path, origin: Origin) -> dict[str, bytes]:

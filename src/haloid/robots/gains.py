@@ -5,6 +5,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import mujoco
+
 from haloid.errors import HaloidError
 from haloid.robots.load import actuated_joints, load_spec
 
@@ -55,6 +57,14 @@ def gain_set(robot: str, name: str, joint_names: Sequence[str] | None = None) ->
     return Gains(
         kp={joint: float(kp) for joint, (kp, _) in pairs.items()},
         kd={joint: float(kd) for joint, (_, kd) in pairs.items()},
+    )
+
+
+def model_gains(spec: mujoco.MjSpec) -> Gains:
+    """The position servos of the robot's own file."""
+    servos = [one for one in spec.actuators if one.biastype == mujoco.mjtBias.mjBIAS_AFFINE and one.biasprm[1] < 0]
+    return Gains(
+        {one.target: float(one.gainprm[0]) for one in servos}, {one.target: float(-one.biasprm[2]) for one in servos}
     )
 
 

@@ -1,0 +1,1 @@
+"""Robots' own logs: bags, tables and datasets become a `Log`, a `Log` on one clock becomes a `Recording`."""

@@ -1,0 +1,178 @@
+"""Conversion: any supported log becomes a validated `Recording` on an even grid, with a note of what was done to it.
+
+What kind of log a path is, its content says. What a log does not hold (robot, clamp, payload) comes from `LogOptions`.
+"""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from haloid.recordings.errors import Origin, RecordingError
+from haloid.recordings.logs import bag, lerobot, sage, table
+from haloid.recordings.logs.align import Aligned, align
+from haloid.recordings.logs.lag import motion_lag_s
+from haloid.recordings.logs.log import Log
+from haloid.recordings.logs.unitree_bag import TARGET_NOTE, read_unitree_bag
+from haloid.recordings.recording import Recording
+from haloid.recordings.robot import resolve_robot, robot_model
+from haloid.recordings.validate import validate
+from haloid.robots.gains import Gains, gain_set, model_gains
+from haloid.robots.load import load_spec
+
+KINDS = "an .mcap or .db3 bag, a rosbag2 folder, a .csv, .npz or .parquet table, a LeRobot or a SAGE folder"
+_RATES_HZ = (1.0, 10_000.0)
+_INSIDE_ROWS_NOTICED = 0.05
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """What a log itself does not say."""
+
+    robot: str = "g1"
+    """A known robot's name, or the path of an MJCF or URDF file."""
+    clamp: str | None = None
+    support: Literal["single", "double"] = "single"
+    payload: str = "unknown"
+    rate_hz: float | None = None
+    """Rows a second; None: the rate of the commands."""
+    gains: str | None = None
+    """For a log without gains: a gain set of the robot, or "model" for the servos of its own file."""
+    angles: Literal["rad", "deg"] = "rad"
+    """The unit of a table's or dataset's angles."""
+    episode: int = 0
+    """Of a LeRobot dataset."""
+
+
+def read_log(path: str | Path, options: LogOptions, *, allow_gaps: bool = False) -> Recording:
+    """The recording of a log; with `allow_gaps`, lost rows are a warning instead of an error."""
+    path = Path(path)
+    origin = Origin(str(path), f"{path}, options")
+    _check_options(options, origin)
+    robot = resolve_robot(options.robot, Path(), origin)
+    model = robot_model(robot, origin)
+    log = _read(path, options, model.actuated)
+    aligned = align(log, options.rate_hz)
+    kp, kd = _gains(log, aligned, robot, options, origin)
+    recording = Recording(
+        name=path.stem,
+        robot=robot,
+        clamp=options.clamp,
+        joint_names=log.joint_names,
+        time_s=aligned.time_s,
+        q_rad=aligned.q_rad,
+        target_rad=aligned.target_rad,
+        kp=kp,
+        kd=kd,
+        dq_rad_s=aligned.dq_rad_s,
+        tau_nm=aligned.tau_nm,
+        support=options.support,
+        actuation="torque" if aligned.target_rad is None else "position",
+        payload=options.payload,
+        note="; ".join([*_note(log, aligned), *_delay_note(aligned, kp, kd)]),
+        source=path,
+    )
+    validate(recording, model.model, allow_gaps=allow_gaps, origin=origin)
+    return recording
+
+
+def _read(path: Path, options: LogOptions, joint_names: tuple[str, ...]) -> Log:
+    if not path.exists():
+        raise RecordingError(
+            str(path), found="there is no such file or folder", expected=KINDS, next_step="Check the path."
+        )
+    if sage.is_sage(path):
+        return sage.read_sage(path, joint_names)
+    if lerobot.is_lerobot(path):
+        return lerobot.read_lerobot(path, joint_names, options.episode, options.angles)
+    if bag.is_bag(path):
+        return read_unitree_bag(path, joint_names)
+    if table.is_table(path):
+        return table.read_table(path, joint_names, options.angles)
+    raise RecordingError(
+        str(path),
+        found="the folder is no log that haloid knows" if path.is_dir() else "the file is no log that haloid knows",
+        expected=KINDS,
+        next_step="Give the log itself, or write NAME.csv and NAME.json as the recording format describes.",
+    )
+
+
+def _check_options(options: LogOptions, origin: Origin) -> None:
+    low_hz, high_hz = _RATES_HZ
+    if options.rate_hz is not None and not low_hz <= options.rate_hz <= high_hz:
+        raise origin.meta_error(
+            "rate",
+            found=f"found {options.rate_hz:g} Hz",
+            expected=f"{low_hz:g} to {high_hz:g} rows a second",
+            next_step="Correct the rate, or leave it out for the rate of the commands.",
+        )
+
+
+def _gains(
+    log: Log, aligned: Aligned, robot: str, options: LogOptions, origin: Origin
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    if aligned.target_rad is None:
+        return None, None
+    if aligned.kp is not None and aligned.kd is not None:
+        return aligned.kp, aligned.kd
+    if options.gains is None:
+        raise origin.meta_error(
+            "gains",
+            found="the log has no gains, and none were named",
+            expected="kp and kd of every servo",
+            next_step="Give --gains: a gain set of the robot, or model for the servos of its own file.",
+        )
+    gains = model_gains(load_spec(robot)) if options.gains == "model" else gain_set(robot, options.gains)
+    return _by_joint(gains, log.joint_names, origin)
+
+
+def _by_joint(gains: Gains, joint_names: tuple[str, ...], origin: Origin) -> tuple[np.ndarray, np.ndarray]:
+    missing = [name for name in joint_names if name not in gains.kp]
+    if missing:
+        raise origin.meta_error(
+            "gains",
+            found=f"the robot's file has no position servo for {missing[0]}",
+            expected="one for every actuated joint",
+            next_step="Name a gain set of the robot, or record kp and kd in the log.",
+        )
+    return np.array([gains.kp[name] for name in joint_names]), np.array([gains.kd[name] for name in joint_names])
+
+
+def _note(log: Log, aligned: Aligned) -> list[str]:
+    """What a user of the recording should know of how it was made."""
+    sensed, sent = aligned.state_clock, aligned.command_clock
+    lines = [f"converted from {log.source.name}", *log.notes]
+    if log.commands.kp is not None:
+        lines.append(TARGET_NOTE)
+    for what, clock in (("states", sensed), ("commands", sent)):
+        lines.append(
+            f"{len(clock.time_s):,} {what} at {1 / clock.period_s:.4g} Hz by {clock.source}, jitter "
+            f"{1e3 * clock.jitter_s:.2g} ms, {clock.duplicates:,} duplicates removed, {clock.lost_samples:,} lost"
+        )
+    inside = aligned.commands_inside_rows
+    how = (
+        "rows as logged, evenly timed"
+        if inside is None
+        else "readings by cubic interpolation, commands held and averaged"
+    )
+    lines.append(
+        f"{1 / aligned.period_s:.6g} rows a second: {how}; "
+        f"{aligned.rows_left_out:,} rows left out where samples were lost or a joint was not driven"
+    )
+    if inside is not None and inside > _INSIDE_ROWS_NOTICED:
+        lines.append(f"{inside:.0%} of the commanded motion lies inside rows, where only its mean is kept")
+    return lines
+
+
+def _delay_note(aligned: Aligned, kp: np.ndarray | None, kd: np.ndarray | None) -> list[str]:
+    if aligned.target_rad is None or kp is None or kd is None:
+        return []
+    mean_kp, mean_kd = (gain if gain.ndim == 1 else gain.mean(axis=0) for gain in (kp, kd))
+    servo_lag_s = np.divide(mean_kd, mean_kp, out=np.zeros_like(mean_kp), where=mean_kp > 0)
+    lag_s = motion_lag_s(aligned.time_s, aligned.period_s, aligned.target_rad, aligned.q_rad, servo_lag_s)
+    found = "not measurable" if lag_s is None else f"{1e3 * lag_s:.1f} ms beyond the servos' own kd/kp"
+    return [f"command-to-motion delay {found}"]

@@ -1,0 +1,170 @@
+"""Unitree's `unitree_hg` messages: their definitions and their exact layout on the wire (CDR, little endian).
+
+In: payloads of a bag. Out: structured arrays that view them, thousands of messages at once.
+
+CDR aligns every number to its own size, counted from the end of the 4-byte encapsulation header, and pads no struct at
+its end. An IMUState therefore ends on an odd multiple of 2, and the `mode` byte of the first motor stands right behind
+it; all other fields of the 35 motors lie at one stride.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+MOTOR_SLOTS = 35
+CDR_HEADER = bytes([0, 1, 0, 0])
+"""Plain CDR, little endian."""
+_LITTLE_ENDIAN_CDR = (0x01, 0x07)
+"""Second byte of the header: CDR and XCDR2, which lay out these messages alike."""
+
+LOW_STATE = "unitree_hg/msg/LowState"
+LOW_CMD = "unitree_hg/msg/LowCmd"
+
+DEFINITIONS = {
+    "unitree_hg/msg/IMUState": """\
+float32[4] quaternion
+float32[3] gyroscope
+float32[3] accelerometer
+float32[3] rpy
+int16 temperature
+""",
+    "unitree_hg/msg/MotorState": """\
+uint8 mode
+float32 q
+float32 dq
+float32 ddq
+float32 tau_est
+int16[2] temperature
+float32 vol
+uint32[2] sensor
+uint32 motorstate
+uint32[4] reserve
+""",
+    LOW_STATE: """\
+uint32[2] version
+uint8 mode_pr
+uint8 mode_machine
+uint32 tick
+IMUState imu_state
+MotorState[35] motor_state
+uint8[40] wireless_remote
+uint32[4] reserve
+uint32 crc
+""",
+    "unitree_hg/msg/MotorCmd": """\
+uint8 mode
+float32 q
+float32 dq
+float32 tau
+float32 kp
+float32 kd
+uint32 reserve
+""",
+    LOW_CMD: """\
+uint8 mode_pr
+uint8 mode_machine
+MotorCmd[35] motor_cmd
+uint32[4] reserve
+uint32 crc
+""",
+}
+"""The .msg texts, by type."""
+
+_PARTS = {LOW_STATE: ("unitree_hg/msg/IMUState", "unitree_hg/msg/MotorState"), LOW_CMD: ("unitree_hg/msg/MotorCmd",)}
+
+
+def _layout(itemsize: int, **fields: tuple[object, int]) -> np.dtype:
+    formats, offsets = zip(*fields.values(), strict=True)
+    return np.dtype(
+        {"names": list(fields), "formats": list(formats), "offsets": list(offsets), "itemsize": itemsize}  # type: ignore[arg-type]
+    )
+
+
+_IMU = _layout(
+    54,
+    quaternion=(("<f4", 4), 0),
+    gyroscope=(("<f4", 3), 16),
+    accelerometer=(("<f4", 3), 28),
+    rpy=(("<f4", 3), 40),
+    temperature=("<i2", 52),
+)
+_MOTOR_STATE = _layout(
+    56,
+    q=("<f4", 4),
+    dq=("<f4", 8),
+    ddq=("<f4", 12),
+    tau_est=("<f4", 16),
+    temperature=(("<i2", 2), 20),
+    vol=("<f4", 24),
+    sensor=(("<u4", 2), 28),
+    motorstate=("<u4", 36),
+    reserve=(("<u4", 4), 40),
+)
+_MOTOR_CMD = _layout(
+    28, q=("<f4", 4), dq=("<f4", 8), tau=("<f4", 12), kp=("<f4", 16), kd=("<f4", 20), reserve=("<u4", 24)
+)
+LAYOUTS = {
+    LOW_STATE: _layout(
+        2092,
+        header=(("u1", 4), 0),
+        version=(("<u4", 2), 4),
+        mode_pr=("u1", 12),
+        mode_machine=("u1", 13),
+        tick=("<u4", 16),
+        imu_state=(_IMU, 20),
+        motor_state=((_MOTOR_STATE, MOTOR_SLOTS), 72),
+        wireless_remote=(("u1", 40), 2032),
+        reserve=(("<u4", 4), 2072),
+        crc=("<u4", 2088),
+    ),
+    LOW_CMD: _layout(
+        1004,
+        header=(("u1", 4), 0),
+        mode_pr=("u1", 4),
+        mode_machine=("u1", 5),
+        motor_cmd=((_MOTOR_CMD, MOTOR_SLOTS), 4),
+        reserve=(("<u4", 4), 984),
+        crc=("<u4", 1000),
+    ),
+}
+"""The payload of a message, encapsulation header included. The motors' `mode` is not a field: see `MODE_OFFSETS`."""
+
+_FIRST_MODE = {LOW_STATE: 74, LOW_CMD: 6}
+MODE_OFFSETS = {
+    name: np.array([_FIRST_MODE[name], *(base + stride * motor for motor in range(1, MOTOR_SLOTS))])
+    for name, base, stride in ((LOW_STATE, 72, 56), (LOW_CMD, 4, 28))
+}
+"""Where the payload holds each motor's `mode`: the first is not at the stride of the others."""
+
+G1_MOTORS = (
+    *(f"{side}_{joint}_joint" for side in ("left", "right") for joint in
+      ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll")),
+    "waist_yaw_joint", "waist_roll_joint", "waist_pitch_joint",
+    *(f"{side}_{joint}_joint" for side in ("left", "right") for joint in
+      ("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow", "wrist_roll", "wrist_pitch", "wrist_yaw")),
+)  # fmt: skip
+"""The joint of each used motor slot of a G1, in mode_pr 0."""
+
+
+def definition_with_parts(type_name: str) -> str:
+    """The definition as an MCAP schema holds it: the type's own text, then that of every type inside."""
+    parts = [DEFINITIONS[type_name]]
+    parts += [f"{'=' * 80}\nMSG: {part.replace('/msg/', '/')}\n{DEFINITIONS[part]}" for part in _PARTS[type_name]]
+    return "".join(parts)
+
+
+def decode(type_name: str, payloads: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """The whole messages among `payloads` as one structured array, and `(count,)` which of them those are.
+
+    A payload may have up to three bytes of padding behind it, as some recorders write.
+    """
+    layout = LAYOUTS[type_name]
+    whole = np.array([0 <= len(p) - layout.itemsize < 4 and p[1] in _LITTLE_ENDIAN_CDR for p in payloads], bool)
+    buffer = b"".join(p[: layout.itemsize] for p, good in zip(payloads, whole, strict=True) if good)
+    return np.frombuffer(buffer, layout), whole
+
+
+def motor_modes(type_name: str, messages: np.ndarray) -> np.ndarray:
+    """(T, 35) the `mode` of every motor."""
+    payload_bytes = np.ascontiguousarray(messages).view(np.uint8).reshape(len(messages), -1)
+    return payload_bytes[:, MODE_OFFSETS[type_name]]
