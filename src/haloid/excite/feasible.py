@@ -1,0 +1,49 @@
+"""Feasibility: a motion that asks too much is scaled down until both robots of a scenario can follow it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from haloid.errors import HaloidError
+from haloid.excite.scenario import Scenario
+from haloid.lab.excitation import Reference, limb
+
+_CALMING = 0.98
+"""Factor by which a limb that is beyond a limit is calmed at a time."""
+_LARGEST_STEPS = 150
+"""After so many, a limb moves at a twentieth: its posture is at fault."""
+
+
+def feasible(scenario: Scenario, reference: Reference) -> Reference:
+    """The motion, scaled down limb by limb until both robots keep every limit and nothing touches."""
+    limbs = frozenset(limb(name) for name in reference.joint_names)
+    arms = frozenset(name for name in limbs if "arm" in name)
+    for step in range(_LARGEST_STEPS):
+        broken, touching = scenario.broken_limits(reference), scenario.touching(reference)
+        if not broken and not touching:
+            return reference
+        calmed = {limb(name) for name in broken}
+        if "legs" in calmed or step > _LARGEST_STEPS // 3:  # legs carry all the others, and shake them too
+            calmed |= limbs
+        elif "waist" in calmed:
+            calmed |= arms
+        reference = _quieter(reference, _CALMING, frozenset(calmed) | (arms if touching else frozenset()))
+    found = [f"{name} {what}" for name, what in broken.items()] + [f"{pair} touch" for pair in touching]
+    raise HaloidError(
+        f"no amplitude keeps both robots within their limits: {'; '.join(found[:3])}. Lighten the heaviest payload, "
+        "clamp the robot in another way, or allow less freedom of posture"
+    )
+
+
+def _quieter(reference: Reference, factor: float, limbs: frozenset[str]) -> Reference:
+    """The same motion with the joints of some limbs moving `factor` times as far from where they start."""
+    scale = np.array([factor if limb(name) in limbs else 1.0 for name in reference.joint_names])
+    start_rad = reference.q_rad[0]
+    return replace(
+        reference,
+        q_rad=start_rad + scale * (reference.q_rad - start_rad),
+        dq_rad_s=scale * reference.dq_rad_s,
+        ddq_rad_s2=scale * reference.ddq_rad_s2,
+    )

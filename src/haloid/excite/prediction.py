@@ -1,0 +1,26 @@
+"""Prediction: the Cramér–Rao bound of a reference, by playing it on the lab robot without noise.
+
+This is the exact figure, from the analytic engine's Jacobian, for the surrogate that the design climbs.
+"""
+
+from __future__ import annotations
+
+from haloid.identify.bound import Bound, cramer_rao_bound
+from haloid.identify.stages import Settings
+from haloid.lab.excitation import Reference
+from haloid.lab.record import record
+from haloid.lab.robot import LabRobot
+from haloid.lab.sensors import Sensors
+from haloid.robots.inertia import read_links
+
+
+def settings_for(payload_links: tuple[str, ...], reference: Reference) -> Settings:
+    """An identification in one stage whose fragments cover the whole motion once."""
+    settings = Settings(payload_links, stages="one", held_out=0.0)
+    return Settings(payload_links, stages="one", held_out=0.0, fragments=len(reference.time_s) // settings.rows)
+
+
+def predicted_bound(robot: LabRobot, reference: Reference, payload_links: tuple[str, ...], noise_rad: float) -> Bound:
+    """The bound for one run of `reference` on `robot`, its payload included."""
+    clean, _ = record(robot, Sensors(quantise=False, measure_velocity=True), reference)
+    return cramer_rao_bound(clean, read_links(robot.built.model), settings_for(payload_links, reference), noise_rad)
