@@ -176,11 +176,11 @@ def test_held_out_fragments_are_not_fitted(tmp_path):
     assert np.abs(errors(found, true)).max() < 1e-6
 
 
-def test_a_parameter_at_its_bound_is_known_to_be_there(tmp_path):
+def test_a_parameter_at_its_bound_keeps_an_error_bar(tmp_path):
     recording, _ = arm_run(tmp_path, lambda nominal: replace(nominal, damping=np.array([0.1, 0.1, -0.05])))
     found = fitted(recording, ("*.damping",))
-    assert found.values[2] == 0.0 and found.std[2] == 0.0
-    assert np.all(found.std[:2] > 0)
+    assert found.values[2] == 0.0
+    assert np.all(found.std > 0)
 
 
 def test_the_prior_is_told_from_the_datas_information(tmp_path):

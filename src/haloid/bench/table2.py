@@ -74,7 +74,7 @@ def run(config: Table2, say: Callable[[str], None]) -> Outcome:
         )
         say(f"setting {setting}, gradient descent")
         found = identify([], recordings, replace(slow, solver="gd"), _counting(say, f"setting {setting}, gd"))
-        rows.append(_row(setting, "gradient descent", _offsets(found), truth, iterations, found.seconds))
+        rows.append(_row(setting, "descent", _offsets(found), truth, iterations, found.seconds))
         seeds = []
         for seed in range(1 if config.quick else config.seeds):
             label = f"setting {setting}, CMA-ES seed {seed}"
@@ -86,7 +86,7 @@ def run(config: Table2, say: Callable[[str], None]) -> Outcome:
         row["std"] = offsets.std(axis=0).tolist()
         row["rms_error"] = np.sqrt(np.mean((offsets - truth) ** 2, axis=0)).tolist()
         rows.append(row)
-        rows += [_row(setting, f"paper's {name}", np.array(v), truth, 2000, 0.0) for name, v in PAPER[setting].items()]
+        rows += [_row(setting, f"paper {name}", np.array(v), truth, 2000, 0.0) for name, v in PAPER[setting].items()]
     headline = {
         "worst_mass_error_kg": max(masses),
         "worst_com_error_m": max(coms),
@@ -97,26 +97,34 @@ def run(config: Table2, say: Callable[[str], None]) -> Outcome:
         Target("worst CoM error of haloid, m", headline["worst_com_error_m"], 1e-6),
     ]
     if not config.quick:
-        targets += [_no_worse(rows, setting, solver) for setting in (1, 2) for solver in ("gradient descent", "CMA-ES")]
+        targets += [_no_worse(rows, setting, solver) for setting in (1, 2) for solver in ("descent", "CMA-ES")]
+    notes = ["--quick: few iterations and one seed, so the two slow solvers are not at their best"] * config.quick
+    return Outcome(headline, rows, tables(rows), targets, notes)
+
+
+def tables(rows: list[dict]) -> list[Table]:
+    """One table a setting: offsets from nominal, in kg and mm."""
+    names = ["solver", "torso kg", "left kg", "right kg", "x mm", "y mm", "z mm", "s"]
+    found = []
+    for setting in (1, 2, 3):
+        cells = []
+        for row in rows:
+            if row["setting"] == setting:
+                mass, com = row["offsets"][:3], row["offsets"][3:]
+                seconds = f"{row['seconds']:.0f}" if row["seconds"] else "–"
+                cells.append([row["solver"], *(f"{m:.4f}" for m in mass), *(f"{1e3 * c:.2f}" for c in com), seconds])
+        found.append(
+            Table(names, cells, f"Perturbation Setting {setting}: offsets of mass and torso CoM from nominal.")
+        )
     note = (
-        "Offsets from nominal. haloid: twelve parameters, no velocities; the others: these six, exact initial states."
+        found[-1].note + " haloid finds twelve parameters without velocities, the others these six from exact states."
     )
-    table = Table(
-        ["setting", "solver", "torso kg", "l. hand kg", "r. hand kg", "x m", "y m", "z m", "s"],
-        [[r["setting"], r["solver"], *(f"{v:+.4f}" for v in r["offsets"]), f"{r['seconds']:.0f}"] for r in rows],
-        note,
-    )
-    quick = (
-        ["--quick: fewer iterations and one seed, so the two slow solvers are not at their best"]
-        if config.quick
-        else []
-    )
-    return Outcome(headline, rows, [table], targets, quick)
+    return [*found[:-1], replace(found[-1], note=note)]
 
 
 def _no_worse(rows: list[dict], setting: int, solver: str) -> Target:
     """The largest error of a solver, each quantity in units of the paper's table entry for the same solver."""
-    paper_name = {"gradient descent": "paper's HALO", "CMA-ES": "paper's CMA-ES"}[solver]
+    paper_name = {"descent": "paper HALO", "CMA-ES": "paper CMA-ES"}[solver]
     ours, theirs = (next(r for r in rows if r["setting"] == setting and r["solver"] == n) for n in (solver, paper_name))
     resolution = np.array([5e-5] * 6)  # the paper's four digits
     ratio = np.array(np.abs(ours["errors"])) / np.maximum(np.abs(theirs["errors"]), resolution)

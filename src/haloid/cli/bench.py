@@ -79,12 +79,38 @@ class Scaling:
     """Directory for result.json."""
 
 
+@dataclass(frozen=True)
+class Excitation:
+    """Optimised motions against multi-sines of the same length and limits: predicted and achieved intervals."""
+
+    multi_sines: int = 5
+    """Random multi-sines to compare with."""
+    runs: int = 3
+    """Noisy recordings of every motion."""
+    starts: int = 1
+    """Starts of the optimiser."""
+    out: Path = Path("out/bench/excitation")
+    """Directory for result.json."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Errors against seconds of recording, 1 to 60 s, beside the Cramer-Rao bound."""
+
+    seeds: int = 4
+    """Recordings of every length."""
+    out: Path = Path("out/bench/data")
+    """Directory for result.json."""
+
+
 Benchmark = (
     Annotated[Table2, tyro.conf.subcommand("table2")]
     | Annotated[Table4, tyro.conf.subcommand("table4")]
     | Annotated[Noise, tyro.conf.subcommand("noise")]
     | Annotated[Sysid, tyro.conf.subcommand("sysid")]
     | Annotated[Scaling, tyro.conf.subcommand("scaling")]
+    | Annotated[Excitation, tyro.conf.subcommand("excitation")]
+    | Annotated[Data, tyro.conf.subcommand("data")]
 )
 
 

@@ -25,6 +25,7 @@ class Config:
         haloid record -o out/unloaded --aged 3 --runs 3
         haloid record -o out/loaded --aged 3 --runs 3 --payload halo-1 --seed 100
         haloid record -o out/box --load torso_link 4 0 0 0.02 --noise 0.0005
+        haloid record -o out/played --excitation out/plan --payload halo-1
     """
 
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
@@ -55,8 +56,10 @@ class Config:
     """Share of rows lost from the log."""
     velocity: bool = False
     """Record joint velocities as well."""
+    excitation: Path | None = None
+    """A plan that haloid excite wrote; None: a multi-sine of its own for every run."""
     duration: float = 10.0
-    """Length of a run, s."""
+    """Length of a multi-sine, s."""
     runs: int = 1
     """Number of runs, each with an excitation and noise of its own."""
     timestep: float = 0.005
@@ -67,6 +70,7 @@ class Config:
 
 def run(config: Config) -> None:
     from haloid.cli.runs import runs_table, write_runs
+    from haloid.excite.plan import read_plan
     from haloid.lab.excitation import Excitation
     from haloid.lab.record import record
 
@@ -77,6 +81,8 @@ def run(config: Config) -> None:
     out = config.out.with_suffix("") if config.out.suffix in (".csv", ".json") else config.out
     robot, sensors = _robot(config), _sensors(config)
     excitation = Excitation(duration_s=config.duration)
+    if config.excitation is not None:
+        excitation = read_plan(config.excitation, robot)
     recorded = []
     with console.progress("Recording") as say:
         for number in range(config.runs):
