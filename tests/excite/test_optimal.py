@@ -89,9 +89,13 @@ def test_a_motion_that_nobody_can_follow_is_refused(arm):
         feasible(weak, default_reference(strong, 0))
 
 
-def test_double_support_and_weightless_payloads_are_refused():
+def test_scenarios_that_make_no_sense_are_refused():
     with pytest.raises(HaloidError, match="designed for single support, found double"):
         make_scenario(LabRobot(support="double"), G1_LINKS, (), Excitation())
+    with pytest.raises(HaloidError, match="payload link left_ankle_roll_link is held by the clamp"):
+        make_scenario(LabRobot(), ("left_ankle_roll_link",), (), Excitation())
+    with pytest.raises(HaloidError, match="the robot has no link 'torso'; the nearest are: torso_link"):
+        make_scenario(LabRobot(), ("torso",), (), Excitation())
     with pytest.raises(HaloidError, match="heaviest payload of torso_link is -1 kg; expected more than 0 kg"):
         payload_of({"torso_link": -1.0})
 

@@ -2,13 +2,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.identify.arm import lab_arm, lab_run, write_arm
+from tests.identify.arm import ARM, lab_arm, lab_run, write_arm
 
 from haloid.errors import HaloidError
 from haloid.identify.bound import cramer_rao_bound, volume_per_parameter
 from haloid.identify.stages import Settings, identify
 from haloid.lab.loads import Load
+from haloid.lab.record import record
 from haloid.lab.sensors import Sensors
+from haloid.robots.gains import Gains
 from haloid.robots.inertia import read_links
 
 NOISE_RAD = 0.0005
@@ -65,3 +67,13 @@ def test_an_identification_reports_the_bound_and_errs_as_it_says(arm, clean):
 def test_velocities_are_needed(arm, clean):
     with pytest.raises(HaloidError, match=r"run 0 has no velocities.*record it with velocities and without noise"):
         cramer_rao_bound(replace(clean, dq_rad_s=None), links_of(arm), SETTINGS, NOISE_RAD)
+
+
+def test_what_the_data_cannot_see_is_named(tmp_path):
+    """A hinge does not feel where along its axis the mass is."""
+    text = ARM.replace('<joint name="elbow" axis="1 0 0"/>', "").replace('<joint name="wrist" axis="0 1 0"/>', "")
+    text = text.replace('<motor name="elbow" joint="elbow"/><motor name="wrist" joint="wrist"/>', "")
+    robot = replace(lab_arm(write_arm(tmp_path, text)), gains=Gains({"shoulder": 60.0}, {"shoulder": 3.0}))
+    run, _ = record(robot, Sensors(quantise=False, measure_velocity=True))
+    with pytest.raises(HaloidError, match=r"run says nothing about hand\..*Move more joints"):
+        cramer_rao_bound(run, read_links(robot.built.model), SETTINGS, NOISE_RAD)

@@ -25,6 +25,7 @@ from scipy.linalg import expm
 
 from haloid.engines.physics import Physics
 from haloid.engines.rigid_body import RigidBodyTree
+from haloid.identify.priors import PAYLOAD_STD
 from haloid.lab.built import BuiltRobot
 from haloid.robots.inertia import LinkParameters, read_links
 
@@ -32,6 +33,9 @@ FRAGMENT_ROWS = 20
 """Control steps of a fragment, as in an identification."""
 KNOT_ROWS = 4
 """The motion is looked at once in so many control steps."""
+_NOISE_RAD = 5e-4
+_PRIOR = (_NOISE_RAD / np.array([PAYLOAD_STD[kind] for kind in ("mass", "com", "com", "com")])) ** 2
+"""What an identification assumes of a payload, in the same units: what no motion can show costs nothing."""
 _COM_STEP_M = 1e-4
 """A shift of the CoM whose effect is its derivative to a ten-thousandth."""
 
@@ -111,7 +115,7 @@ class PayloadInformation:
         """(P, P) Σ Yᵀ Ω Y over the fragments, and (K, n, P) the sum of Ω Y."""
         step, n, parameters = self.fragment_knots, y.shape[1], y.shape[2]
         weighted = np.zeros_like(y)
-        information = np.zeros((parameters, parameters))
+        information = np.diag(np.tile(_PRIOR, parameters // 4))
         for first in range(0, len(y) - step, step):
             part = y[first : first + step + 1].reshape(-1, parameters)
             seen = self._omega @ part

@@ -18,6 +18,7 @@ from haloid.lab.dynamics import LabDynamics
 from haloid.lab.excitation import Excitation, JointLimits, Reference, amplitude_rad
 from haloid.lab.loads import Load, RigidLoad
 from haloid.lab.robot import LabRobot
+from haloid.robots.inertia import find_link
 
 _ROUNDING = 1e-9
 _RIPPLE_SHARE = 0.93
@@ -124,6 +125,13 @@ def make_scenario(
             "excitations are designed for single support, found double; clamp a foot or the pelvis and let the other "
             "foot hang free"
         )
+    for link in payload_links:
+        body = find_link(robot.built.model, link)
+        if robot.built.model.body_weldid[body] == 0:
+            raise HaloidError(
+                f"the payload link {link} is held by the clamp, so no joint feels its mass; expected links that move. "
+                "Clamp another link, or leave it out of --payload-links"
+            )
     return Scenario(replace(robot, loads=()), replace(robot, loads=heaviest), payload_links, excitation)
 
 

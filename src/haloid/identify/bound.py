@@ -23,6 +23,8 @@ from haloid.identify.unknowns import Prior, Unknowns, choose_columns
 from haloid.recordings.recording import Recording
 from haloid.robots.inertia import LinkParameters
 
+_BLIND = 1e-12
+"""Eigenvalue of the scaled information, relative to the largest, that counts as none."""
 _FREE = 1e6
 """Standard deviation of an initial state about which nothing is known: rad, rad/s."""
 
@@ -83,9 +85,21 @@ def cramer_rao_bound(
     )
     z = unknowns.encode(truth)
     information, _ = problem.linearise(z, states).reduced()
+    _refuse_blind(information, clean.name, [column.name for column in columns])
     slope = unknowns.slope(z)
     covariance = slope @ np.linalg.inv(information) @ slope.T
     return Bound(tuple(column.name for column in columns), truth, covariance)
+
+
+def _refuse_blind(information: np.ndarray, recording: str, names: list[str]) -> None:
+    unit = np.sqrt(np.maximum(np.diag(information), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(information / np.outer(unit, unit))
+    if values[0] < _BLIND * values[-1]:
+        worst = names[int(np.argmax(np.abs(vectors[:, 0])))]
+        raise HaloidError(
+            f"{recording} says nothing about {worst}, alone or together with others; a bound is for parameters that "
+            "the data can see. Move more joints, or ask for fewer parameters"
+        )
 
 
 def _with_links(nominal: Physics, true_links: Mapping[str, LinkParameters]) -> Physics:
