@@ -114,7 +114,7 @@ def tables(rows: list[dict]) -> list[Table]:
                 seconds = f"{row['seconds']:.0f}" if row["seconds"] else "–"
                 cells.append([row["solver"], *(f"{m:.4f}" for m in mass), *(f"{1e3 * c:.2f}" for c in com), seconds])
         found.append(
-            Table(names, cells, f"Perturbation Setting {setting}: offsets of mass and torso CoM from nominal.")
+            Table(names, cells, f"Perturbation Setting {setting}: offsets of masses and torso CoM from nominal")
         )
     note = (
         found[-1].note + " haloid finds twelve parameters without velocities, the others these six from exact states."

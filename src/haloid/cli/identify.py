@@ -134,7 +134,7 @@ def _check(config: Config) -> None:
 
     limits = {
         "--timestep": (config.timestep, 1e-5, 0.1),
-        "--rows": (config.rows, 2, 1000),
+        "--rows": (config.rows, 3, 1000),
         "--fragments": (config.fragments, 1, 10_000),
         "--held-out": (config.held_out, 0.0, 0.5),
         "--noise": (config.noise, 1e-9, 1.0),

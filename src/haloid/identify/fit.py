@@ -215,7 +215,7 @@ def conclude(problem: Problem, solution: Solution, trace: Trace) -> Fit:
         noise_rad=residual.noise_rad if isinstance(residual, JointResidual) else None,
         problem=problem,
         states=solution.states,
-        cost=linearised.cost,
+        cost=solution.cost,
         iterations=solution.iterations,
         converged=solution.converged,
         trace=trace,

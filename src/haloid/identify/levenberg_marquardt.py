@@ -28,7 +28,7 @@ class Solution:
     iterations: int
     converged: bool
     linearised: Linearised
-    """At the solution."""
+    """One step before the solution, which a converged step does not change enough to pay for once more."""
 
 
 Progress = Callable[[int, float, np.ndarray], None]
@@ -56,10 +56,7 @@ def solve(
             "robot to move at least roughly as recorded. Check robot, clamp and gains, or use a smaller --timestep"
         )
     current = problem.linearise(z, states)
-    converged = False
-    iteration = 0
-    while iteration < iterations and not converged:
-        iteration += 1
+    for iteration in range(1, iterations + 1):
         while True:
             step, state_step, length = _step(problem, current, z, damping)
             trial_z = np.maximum(z + step, problem.unknowns.lower)
@@ -77,10 +74,12 @@ def solve(
         growth = 2.0
         z, states = trial_z, trial_states
         converged = length <= tolerance if len(z) else decrease <= _STATE_TOLERANCE
-        current = problem.linearise(z, states)
         if progress is not None:
-            progress(iteration, current.cost, problem.unknowns.decode(z))
-    return Solution(z, states, current.cost, iteration, converged, current)
+            progress(iteration, cost, problem.unknowns.decode(z))
+        if converged or iteration == iterations:
+            return Solution(z, states, cost, iteration, converged, current)
+        current = problem.linearise(z, states)
+    return Solution(z, states, current.cost, 0, False, current)
 
 
 def _step(problem: Problem, current: Linearised, z: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray, float]:
