@@ -21,7 +21,8 @@ def feasible(scenario: Scenario, reference: Reference) -> Reference:
     limbs = frozenset(limb(name) for name in reference.joint_names)
     arms = frozenset(name for name in limbs if "arm" in name)
     for step in range(_LARGEST_STEPS):
-        broken, touching = scenario.broken_limits(reference), scenario.touching(reference)
+        broken = scenario.broken_limits(reference) or scenario.overloaded(reference)
+        touching = scenario.touching(reference)
         if not broken and not touching:
             return reference
         calmed = {limb(name) for name in broken}

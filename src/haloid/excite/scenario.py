@@ -17,12 +17,16 @@ from haloid.lab.collisions import self_collisions
 from haloid.lab.dynamics import LabDynamics
 from haloid.lab.excitation import Excitation, JointLimits, Reference, amplitude_rad
 from haloid.lab.loads import Load, RigidLoad
+from haloid.lab.play import FellError, play
 from haloid.lab.robot import LabRobot
+from haloid.lab.sensors import Sensors
 from haloid.robots.inertia import find_link
 
 _ROUNDING = 1e-9
 _RIPPLE_SHARE = 0.93
-"""Of the effort limit; an identification leaves out rows in which a servo is at 98 % of it."""
+"""Of the effort limit, by inverse dynamics."""
+_PLAYED_SHARE = 0.97
+"""Of the effort limit, when the robot moves; an identification leaves out rows with a servo at 98 % of it."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,19 @@ class Scenario:
             for name, beyond in zip(self.joint_names, found > allowed + _ROUNDING, strict=True)
             if beyond
         }
+
+    def overloaded(self, reference: Reference) -> dict[str, str]:
+        """By joint, what goes wrong when either robot plays the reference: a servo near its limit, or a fall."""
+        for robot in self.robots:
+            try:
+                played = play(robot, reference, Sensors())
+            except FellError:
+                return dict.fromkeys(self.joint_names, "does not follow")
+            force_nm = robot.built.kp * (played.target_rad - played.q_rad) - robot.built.kd * played.dq_rad_s
+            beyond = np.abs(force_nm).max(axis=0) > _PLAYED_SHARE * self.limits.effort_nm
+            if beyond.any():
+                return {name: "is overloaded" for name, is_so in zip(self.joint_names, beyond, strict=True) if is_so}
+        return {}
 
     def touching(self, reference: Reference) -> tuple[str, ...]:
         """Pairs of links that come to touch and do not in the shared posture."""
