@@ -1,0 +1,149 @@
+"""Predicted precision: how well one recording could tell the mass and CoM of the payload links.
+
+In: a recording, its payload links and its noise. Out: the standard deviations that an identification in one stage
+would report from all usable fragments, if the robot is as its data sheet says and only the payload links' mass and CoM
+and every fragment's initial state are unknown: the inverse Fisher information at the nominal robot or, since the CoM
+of a heavier link is known better, near the load where there may be one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from haloid.engines.analytic import AnalyticEngine
+from haloid.engines.finite_difference import FiniteDifferenceEngine
+from haloid.engines.physics import Physics
+from haloid.engines.simulate import Simulator
+from haloid.identify.data import DataError, Dataset, build_simulator, prepare
+from haloid.identify.fit import Fit, FitSettings, approach, conclude, make_problem, part
+from haloid.identify.levenberg_marquardt import Solution
+from haloid.identify.priors import PAYLOAD_STD, payload_prior
+from haloid.identify.problem import Engine
+from haloid.identify.residuals import LEAST_NOISE_RAD, JointResidual
+from haloid.identify.stages import Settings, payload_patterns
+from haloid.identify.unknowns import Unknowns, choose_columns
+from haloid.recordings.recording import Recording
+
+FRAGMENT_S = 0.4
+"""Length of the fragments, but never fewer rows than an identification cuts by default."""
+LONGEST_STEP_S = 0.005
+"""The simulation step is the longest up to this that divides the time between rows."""
+_MOST_FRAGMENTS = 60
+_MOST_CONTACT_FRAGMENTS = 6
+"""So many fragments are looked at, evenly spread; the rest are taken to tell as much."""
+_ITERATIONS = 10
+"""At most so many for each horizon on the way to the load."""
+_UNSEEN_SHARE = 0.5
+"""A deviation beyond this share of the prior's is the prior's, not the data's."""
+
+
+@dataclass(frozen=True)
+class LinkPrecision:
+    """Standard deviations to expect; a quantity in `unseen` has that of the prior, since the data says nothing."""
+
+    link: str
+    mass_kg: float
+    """For which they hold: the data sheet's or, with a load, about the loaded link's."""
+    mass_std_kg: float
+    com_std_m: tuple[float, float, float]
+    """In the link's frame."""
+    unseen: tuple[str, ...]
+    """Of mass, com.x, com.y, com.z."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    links: tuple[LinkPrecision, ...]
+    fragments: int
+    """How many the recording holds."""
+    rows: int
+    """Control steps of each."""
+    timestep_s: float
+    engine: str
+    with_load: bool
+    """Whether they hold for about the load that the robot carries, or for none."""
+
+
+def timestep_for(control_dt_s: float) -> float:
+    """
+    >>> timestep_for(0.02), timestep_for(0.002)
+    (0.005, 0.002)
+    """
+    return round(control_dt_s / math.ceil(control_dt_s / LONGEST_STEP_S - 1e-6), 9)
+
+
+def fragment_rows(control_dt_s: float) -> int:
+    return max(Settings(()).rows, round(FRAGMENT_S / control_dt_s))
+
+
+def predict_precision(recording: Recording, payload_links: tuple[str, ...], noise_rad: float) -> Precision:
+    """Raises `DataError` where the recording has no usable fragment."""
+    contact = recording.support == "double"
+    timestep_s, rows = timestep_for(recording.control_dt_s), fragment_rows(recording.control_dt_s)
+    simulator = build_simulator(recording, timestep_s, contact=contact)
+    engine = FiniteDifferenceEngine(simulator) if contact else AnalyticEngine(simulator)
+    every = prepare(
+        [recording],
+        simulator,
+        rows=rows,
+        fragments_per_recording=len(recording.time_s),
+        held_out_share=0.0,
+    )
+    some = _spread(every, _MOST_CONTACT_FRAGMENTS if contact else _MOST_FRAGMENTS)
+    with_load = recording.payload != "none" and not contact  # differences are too slow to look for it
+    fit = _looked_at(engine, simulator, some, payload_links, noise_rad, with_load)
+    information = fit.information * every.fragments.count / some.fragments.count + fit.unknowns.prior.information
+    if not np.isfinite(information).all():
+        raise DataError(
+            f"{recording.name} drives the nominal robot beyond what can be simulated; check the gains, the joints' "
+            "signs and the clamp"
+        )
+    unit = 1 / np.sqrt(np.diag(information))
+    std = unit * np.sqrt(np.diag(np.linalg.inv(information * np.outer(unit, unit))))
+    by_name = dict(zip((column.name for column in fit.unknowns.columns), std, strict=True))
+    links = tuple(_of_link(link, by_name, fit.physics) for link in payload_links)
+    return Precision(links, every.fragments.count, rows, timestep_s, engine.name, with_load)
+
+
+def _looked_at(
+    engine: Engine,
+    simulator: Simulator,
+    dataset: Dataset,
+    payload_links: tuple[str, ...],
+    noise_rad: float,
+    with_load: bool,
+) -> Fit:
+    """The problem of one stage, not solved: as it is at the nominal robot, or near its solution."""
+    nominal = simulator.nominal
+    columns = choose_columns(nominal, payload_patterns(Settings(payload_links)))
+    unknowns = Unknowns(nominal, columns, payload_prior(nominal, columns))
+    noise_rad = max(noise_rad, LEAST_NOISE_RAD)
+    settings = FitSettings(noise_rad=noise_rad, iterations=_ITERATIONS)
+    residual = JointResidual(np.full(len(nominal.joints), noise_rad))
+    problem = make_problem(engine, dataset, unknowns, residual, settings, None)
+    z, states = unknowns.encode(nominal.values(columns)), dataset.states
+    if with_load:
+        problem, z, states, _ = approach(engine, dataset, unknowns, settings, [], None, None)
+    linearised = problem.linearise(z, states)
+    return conclude(problem, Solution(z, states, linearised.cost, 0, True, linearised), [])
+
+
+def _of_link(link: str, std: dict[str, float], physics: Physics) -> LinkPrecision:
+    own = {name: float(std[f"{link}.{name}"]) for name in ("mass", "com.x", "com.y", "com.z")}
+    return LinkPrecision(
+        link=link,
+        mass_kg=float(physics.mass[physics.link_index(link)]),
+        mass_std_kg=own["mass"],
+        com_std_m=(own["com.x"], own["com.y"], own["com.z"]),
+        unseen=tuple(name for name, value in own.items() if value > _UNSEEN_SHARE * PAYLOAD_STD[name.split(".")[0]]),
+    )
+
+
+def _spread(dataset: Dataset, count: int) -> Dataset:
+    total = dataset.fragments.count
+    which = np.zeros(total, bool)
+    which[np.linspace(0, total - 1, min(total, count)).round().astype(int)] = True
+    return part(dataset, which)
