@@ -68,8 +68,11 @@ def test_gaps_are_shown_not_refused(recordings: Path, capsys):
 
 def test_a_log_may_be_described_by_options(recordings: Path, capsys):
     log = recordings / "loaded-1.csv"
+    words = ["inspect", str(log), "--clamp", "left_ankle_roll_link", "--gains", "stiff"]
+    assert cli.main(words) == 1
+    assert "loaded-1.json describes loaded-1.csv, and so do the options clamp, gains" in capsys.readouterr().err
     log.with_suffix(".json").unlink()
-    assert cli.main(["inspect", str(log), "--clamp", "left_ankle_roll_link", "--gains", "stiff"]) == 0
+    assert cli.main(words) == 0
     out = capsys.readouterr().out
     assert "note    converted from loaded-1.csv" in out
     assert "torso_link" in out

@@ -11,12 +11,14 @@ from haloid.identify import precision
 from haloid.identify.advice import advice, identify_options
 from haloid.identify.inspect import inspect_recording
 from haloid.identify.stages import Settings, identify
+from haloid.lab.aging import Aging
 from haloid.lab.excitation import Excitation
 from haloid.lab.loads import halo_setting
 from haloid.lab.record import record
 from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors
 from haloid.recordings.recording import Recording
+from haloid.robots.gains import Gains
 
 NOISE_RAD = 0.0005
 SENSORS = Sensors(noise_rad=NOISE_RAD)
@@ -75,7 +77,7 @@ def test_identification_reports_the_predicted_intervals(which: str, request):
     predicted = np.concatenate([[link.mass_std_kg, *link.com_std_m] for link in found.links])
     reported = reported_std(recording, inspection.payload_links, found.fragments)
     np.testing.assert_allclose(predicted, reported, rtol=0.2)
-    assert found.with_load == (which == "loaded_g1_run")
+    assert found.misfit_rad == pytest.approx(NOISE_RAD, rel=0.15)
 
 
 def test_a_few_fragments_stand_for_all(arm_run, monkeypatch):
@@ -138,6 +140,15 @@ def test_absurd_gains_are_questioned(arm_run):
     said = advised(replace(arm_run, kp=1000 * arm_run.kp))
     assert "times a motor's torque: are the gains (kp, kd) and their units right?" in said
     assert said.startswith("Nothing can be identified from it: run 0 has no 0.4 s without a gap")
+
+
+def test_another_clamp_or_gain_set_is_noticed_and_wear_is_not(g1_run):
+    for wrong in (replace(g1_run, clamp="pelvis"), replace(g1_run, kp=0.5 * g1_run.kp)):
+        said = advised(wrong)
+        assert said.startswith("Robot and recording do not belong together: with any load")
+        assert "known only roughly" not in said
+    worn, _ = record(LabRobot(aging=Aging(seed=3)), SENSORS, Excitation(duration_s=6.0), seed=3)
+    assert advised(worn) == ""
 
 
 def test_a_joint_at_its_stop_is_named(arm_run):
@@ -205,13 +216,8 @@ def test_a_fast_log_asks_for_its_own_step_and_longer_fragments(arm):
 
 def test_what_no_joint_feels_is_named(tmp_path):
     robot = write_arm(tmp_path, TURNTABLE)
-    recording = blank(robot)
-    time_s = recording.time_s
-    angle = 0.5 * np.sin(3 * time_s)[:, None]
-    turned = replace(
-        recording, joint_names=("turn",), q_rad=angle, target_rad=angle, kp=np.array([60.0]), kd=np.array([3.0])
-    )
-    inspection = inspect_recording(turned)
+    turntable = LabRobot(robot=robot, clamp=None, gains=Gains({"turn": 60.0}, {"turn": 3.0}))
+    inspection = inspect_recording(record(turntable, SENSORS, Excitation(duration_s=6.0), seed=1)[0])
     assert inspection.precision is not None and "com.z" in inspection.precision.links[0].unseen
     assert "table.com.z" in "\n".join(advice(inspection))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import tyro
 
 from haloid.cli import console
+from haloid.errors import HaloidError
 
 if TYPE_CHECKING:
     from haloid.identify.inspect import Inspection
@@ -78,12 +79,19 @@ def run(config: Config) -> None:
 def _open(config: Config) -> Recording:
     """By the json beside the log, or by what the options say of it."""
     from haloid.recordings.logs.convert import LogOptions, read_log
-    from haloid.recordings.open_log import open_log
+    from haloid.recordings.open_log import description_file, open_log
 
-    if not any((config.robot, config.clamp, config.gains, config.rate)):
+    said = {"robot": config.robot, "clamp": config.clamp, "gains": config.gains, "rate_hz": config.rate}
+    said = {name: value for name, value in said.items() if value is not None}
+    if not said:
         return open_log(config.log, allow_gaps=True)
-    options = LogOptions(robot=config.robot or "g1", clamp=config.clamp, gains=config.gains, rate_hz=config.rate)
-    return read_log(config.log, options, allow_gaps=True)
+    described = description_file(config.log)
+    if described.is_file():
+        raise HaloidError(
+            f"{described} describes {config.log.name}, and so do the options {', '.join(said)}; expected one of them. "
+            "Leave out the options, or change the json"
+        )
+    return read_log(config.log, LogOptions(**said), allow_gaps=True)
 
 
 def _show(inspection: Inspection, sentences: list[str]) -> None:

@@ -25,6 +25,8 @@ SHORT_S = 5.0
 NOISY_RAD = 2e-3
 SLOW_HZ = 40.0
 """Slower rows do not follow a servo's motion."""
+MISFIT_NOISES, MISFIT_RAD = 10.0, 5e-3
+"""A fit that leaves more than both is of another robot: wear leaves a few times the noise, around 1 mrad."""
 LOOSE_MASS_KG, LOOSE_COM_M = 0.1, 0.01
 """Half of a 95 % interval from which a link is poorly known."""
 _NAMED = 3
@@ -34,7 +36,19 @@ def advice(inspection: Inspection) -> list[str]:
     """Sentences, each with what was found and what to do; none where nothing is wrong."""
     return [
         sentence
-        for rule in (_unpredictable, _motion, _precision, _limits, _stops, _time, _noise, _support, _torques, _options)
+        for rule in (
+            _unpredictable,
+            _misfit,
+            _motion,
+            _precision,
+            _limits,
+            _stops,
+            _time,
+            _noise,
+            _support,
+            _torques,
+            _options,
+        )
         for sentence in rule(inspection)
     ]
 
@@ -60,6 +74,22 @@ def _unpredictable(inspection: Inspection) -> list[str]:
     return [f"Nothing can be identified from it: {inspection.why_no_precision}."]
 
 
+def _misfit(inspection: Inspection) -> list[str]:
+    if not _misfits(inspection):
+        return []
+    assert inspection.precision is not None and inspection.precision.misfit_rad is not None
+    return [
+        f"Robot and recording do not belong together: with any load, the robot of the data sheet misses the readings "
+        f"by {1e3 * inspection.precision.misfit_rad:.2g} mrad, and the intervals above mean nothing. Check clamp, "
+        "gains, the joints' signs and zeros, and the clock of the commands."
+    ]
+
+
+def _misfits(inspection: Inspection) -> bool:
+    missed_rad = inspection.precision and inspection.precision.misfit_rad
+    return missed_rad is not None and missed_rad > max(MISFIT_NOISES * inspection.noise_rad, MISFIT_RAD)
+
+
 def _motion(inspection: Inspection) -> list[str]:
     if all(joint.rms_rad < QUIET_RAD for joint in inspection.joints):
         return [
@@ -76,7 +106,9 @@ def _motion(inspection: Inspection) -> list[str]:
 
 
 def _precision(inspection: Inspection) -> list[str]:
-    links = () if inspection.precision is None else inspection.precision.links
+    if inspection.precision is None or _misfits(inspection):
+        return []
+    links = inspection.precision.links
     unseen = [f"{link.link}.{name}" for link in links for name in link.unseen]
     sentences = []
     if unseen:

@@ -2,8 +2,8 @@
 
 In: a recording, its payload links and its noise. Out: the standard deviations that an identification in one stage
 would report from all usable fragments, if the robot is as its data sheet says and only the payload links' mass and CoM
-and every fragment's initial state are unknown: the inverse Fisher information at the nominal robot or, since the CoM
-of a heavier link is known better, near the load where there may be one.
+and every fragment's initial state are unknown: the inverse Fisher information near the best fit, since the CoM of a
+heavier link is known better. What that fit leaves of the readings tells whether robot and recording belong together.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LinkPrecision:
 
     link: str
     mass_kg: float
-    """For which they hold: the data sheet's or, with a load, about the loaded link's."""
+    """For which they hold: about the link's own, load included; where the engine knows contact, the data sheet's."""
     mass_std_kg: float
     com_std_m: tuple[float, float, float]
     """In the link's frame."""
@@ -63,8 +63,8 @@ class Precision:
     """Control steps of each."""
     timestep_s: float
     engine: str
-    with_load: bool
-    """Whether they hold for about the load that the robot carries, or for none."""
+    misfit_rad: float | None
+    """How far (rms) the robot of the data sheet with the best load misses the readings; None where none was sought."""
 
 
 def timestep_for(control_dt_s: float) -> float:
@@ -93,8 +93,7 @@ def predict_precision(recording: Recording, payload_links: tuple[str, ...], nois
         held_out_share=0.0,
     )
     some = _spread(every, _MOST_CONTACT_FRAGMENTS if contact else _MOST_FRAGMENTS)
-    with_load = recording.payload != "none" and not contact  # differences are too slow to look for it
-    fit = _looked_at(engine, simulator, some, payload_links, noise_rad, with_load)
+    fit = _looked_at(engine, simulator, some, payload_links, noise_rad)
     information = fit.information * every.fragments.count / some.fragments.count + fit.unknowns.prior.information
     if not np.isfinite(information).all():
         raise DataError(
@@ -105,7 +104,7 @@ def predict_precision(recording: Recording, payload_links: tuple[str, ...], nois
     std = unit * np.sqrt(np.diag(np.linalg.inv(information * np.outer(unit, unit))))
     by_name = dict(zip((column.name for column in fit.unknowns.columns), std, strict=True))
     links = tuple(_of_link(link, by_name, fit.physics) for link in payload_links)
-    return Precision(links, every.fragments.count, rows, timestep_s, engine.name, with_load)
+    return Precision(links, every.fragments.count, rows, timestep_s, engine.name, None if contact else _misfit_rad(fit))
 
 
 def _looked_at(
@@ -114,9 +113,8 @@ def _looked_at(
     dataset: Dataset,
     payload_links: tuple[str, ...],
     noise_rad: float,
-    with_load: bool,
 ) -> Fit:
-    """The problem of one stage, not solved: as it is at the nominal robot, or near its solution."""
+    """The problem of one stage near its solution; with contact, for which a search takes minutes, at the start."""
     nominal = simulator.nominal
     columns = choose_columns(nominal, payload_patterns(Settings(payload_links)))
     unknowns = Unknowns(nominal, columns, payload_prior(nominal, columns))
@@ -125,10 +123,15 @@ def _looked_at(
     residual = JointResidual(np.full(len(nominal.joints), noise_rad))
     problem = make_problem(engine, dataset, unknowns, residual, settings, None)
     z, states = unknowns.encode(nominal.values(columns)), dataset.states
-    if with_load:
+    if not simulator.contact:
         problem, z, states, _ = approach(engine, dataset, unknowns, settings, [], None, None)
     linearised = problem.linearise(z, states)
     return conclude(problem, Solution(z, states, linearised.cost, 0, True, linearised), [])
+
+
+def _misfit_rad(fit: Fit) -> float:
+    missed = fit.problem.readings(fit.z, fit.states) - fit.problem.fragments.readings
+    return float(np.sqrt(np.mean(missed**2)))
 
 
 def _of_link(link: str, std: dict[str, float], physics: Physics) -> LinkPrecision:

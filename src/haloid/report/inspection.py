@@ -34,13 +34,17 @@ def facts(inspection: Inspection) -> list[tuple[str, str]]:
     lost = "no gaps"
     if inspection.gaps:
         lost = f"{inspection.gaps} gap{'s' * (inspection.gaps != 1)}, {inspection.lost_rows:,} rows lost"
-    return [
+    found = [
         ("robot", f"{Path(inspection.robot).name}, all its {len(inspection.joints)} joints, {held}{support}"),
         ("driven", f"{inspection.actuation} commands; payload: {inspection.payload}"),
         ("length", f"{inspection.duration_s:.1f} s: {inspection.rows:,} rows at {inspection.rate_hz:.4g} Hz, {lost}"),
         ("usable", f"{100 * inspection.usable_share:.0f} % of the rows (no joint at its stop or torque limit)"),
         ("noise", f"{1e3 * inspection.noise_rad:.3f} mrad, from how the readings scatter"),
     ]
+    if inspection.precision is not None and inspection.precision.misfit_rad is not None:
+        missed = f"{1e3 * inspection.precision.misfit_rad:.3f} mrad rms"
+        found.append(("fit", f"the robot of the data sheet with the best load misses by {missed}"))
+    return found
 
 
 def notable(joints: Sequence[JointFacts]) -> list[JointFacts]:
@@ -82,7 +86,7 @@ def precision_table(inspection: Inspection) -> Table | None:
     found = inspection.precision
     if found is None:
         return None
-    load = "with about the load it carries" if found.with_load else "without load"
+    load = "with about the load it carries" if found.misfit_rad is not None else "without load"
     note = (
         f"Predicted from {found.fragments} fragments of {found.rows / inspection.rate_hz:.2g} s for a robot as in its "
         f"data sheet, {load}; wear makes it less certain. {_LINKS_FROM[inspection.links_from]}"
