@@ -15,7 +15,7 @@ import numpy as np
 from haloid.engines.fragments import Fragments, cut
 from haloid.engines.simulate import Simulator
 from haloid.errors import HaloidError
-from haloid.identify.usable import HISTORY_ROWS, noise_rad, smoothed, usable_starts
+from haloid.identify.usable import HISTORY_ROWS, noise_of, scatter_rad, smoothed, usable_starts
 from haloid.recordings.recording import Recording
 from haloid.robots.clamp import clamp
 from haloid.robots.floor import add_floor
@@ -133,7 +133,7 @@ def prepare(
         starts.append(chosen)
         states.append(np.concatenate([q[chosen], v[chosen]], axis=1))
         disagreements.append((v - rough_v)[chosen])
-        noises.append(noise_rad(recording.q_rad[:, order], q))
+        noises.append(noise_of(scatter_rad(recording, order)))
     fragments = cut(recordings, starts, rows, simulator.dof_joints, simulator.model.opt.timestep, HISTORY_ROWS)
     disagreement = np.sqrt(np.mean(np.concatenate(disagreements) ** 2, axis=0))
     held_out = np.zeros(fragments.count, bool)

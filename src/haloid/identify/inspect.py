@@ -19,10 +19,11 @@ from haloid.identify.usable import (
     asked_torque_nm,
     at_stop,
     joint_order,
-    noise_rad,
+    noise_of,
     out_of_model,
     pieces,
     saturated,
+    scatter_rad,
     smoothed,
 )
 from haloid.recordings.recording import Recording
@@ -87,9 +88,7 @@ def inspect_recording(recording: Recording, payload_links: Sequence[str] = ()) -
     if not links:
         links, links_from = _likely_links(recording, simulator)
     check_links(simulator, links)
-    order = joint_order(recording, simulator)
-    smooth = smoothed(recording, order)[0]
-    noise = noise_rad(recording.q_rad[:, order], smooth)
+    noise = noise_of(scatter_rad(recording, joint_order(recording, simulator)))
     precision, why = None, ""
     try:
         precision = predict_precision(recording, links, noise)
@@ -148,6 +147,7 @@ def _joint_facts(recording: Recording, simulator: Simulator) -> tuple[JointFacts
     order = joint_order(recording, simulator)
     q = recording.q_rad[:, order]
     smooth, velocity, _ = smoothed(recording, order)
+    scatter = scatter_rad(recording, order)
     stops, limits = at_stop(recording, simulator), saturated(recording, simulator)
     asked = np.abs(asked_torque_nm(recording, simulator)).max(axis=0)
     facts = {}
@@ -162,6 +162,6 @@ def _joint_facts(recording: Recording, simulator: Simulator) -> tuple[JointFacts
             torque_share=float(asked[i]) / effort_nm if 0 < effort_nm < np.inf else None,
             saturated_share=float(limits[:, i].mean()),
             at_stop_share=float(stops[:, i].mean()),
-            noise_rad=noise_rad(q[:, i], smooth[:, i]),
+            noise_rad=noise_of(scatter[:, i]),
         )
     return tuple(facts[name] for name in recording.joint_names)

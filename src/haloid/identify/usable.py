@@ -55,9 +55,16 @@ def smoothed(recording: Recording, order: list[int]) -> tuple[np.ndarray, np.nda
     return smooth, velocity, rough
 
 
-def noise_rad(readings: np.ndarray, smooth: np.ndarray) -> float:
-    """The encoders' noise, from what smoothing took away."""
-    return float(np.median(np.abs(readings - smooth)) / _NORMAL_MEDIAN / _SMOOTHING_LEFT)
+def scatter_rad(recording: Recording, order: list[int]) -> np.ndarray:
+    """(T', n) what smoothing takes from the readings, scaled to the encoders' noise, where it looks both ways."""
+    half = _SMOOTHING[0] // 2
+    inner = [row for piece in pieces(recording) for row in range(piece.start + half, piece.stop - half)]
+    return (recording.q_rad[:, order] - smoothed(recording, order)[0])[inner] / _SMOOTHING_LEFT
+
+
+def noise_of(scatter_rad: np.ndarray) -> float:
+    """The standard deviation of mostly normal values; zero of none."""
+    return float(np.median(np.abs(scatter_rad)) / _NORMAL_MEDIAN) if scatter_rad.size else 0.0
 
 
 def usable_starts(recording: Recording, simulator: Simulator, rows: int) -> np.ndarray:
