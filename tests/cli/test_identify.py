@@ -253,7 +253,7 @@ def test_parameters_that_do_not_exist(recordings: Path, refused):
     ("option", "value", "limits"),
     [
         ("--timestep", "0", "1e-05 to 0.1"),
-        ("--rows", "1", "2 to 1000"),
+        ("--rows", "1", "3 to 1000"),
         ("--fragments", "0", "1 to 10000"),
         ("--held-out", "0.9", "0 to 0.5"),
         ("--noise", "-1", "1e-09 to 1"),
