@@ -174,5 +174,5 @@ def _delay_note(aligned: Aligned, kp: np.ndarray | None, kd: np.ndarray | None) 
     mean_kp, mean_kd = (gain if gain.ndim == 1 else gain.mean(axis=0) for gain in (kp, kd))
     servo_lag_s = np.divide(mean_kd, mean_kp, out=np.zeros_like(mean_kp), where=mean_kp > 0)
     lag_s = motion_lag_s(aligned.time_s, aligned.period_s, aligned.target_rad, aligned.q_rad, servo_lag_s)
-    found = "not measurable" if lag_s is None else f"{1e3 * lag_s:.1f} ms beyond the servos' own kd/kp"
+    found = "not measurable" if lag_s is None else f"{1e3 * lag_s:.1f} ms beyond kd/kp, the joints' inertia included"
     return [f"command-to-motion delay {found}"]
