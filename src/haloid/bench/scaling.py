@@ -18,11 +18,11 @@ from haloid.bench.outcome import Outcome, Target
 from haloid.bench.table2 import PAYLOAD_LINKS
 from haloid.cli.bench import Scaling
 from haloid.engines.analytic import AnalyticEngine
+from haloid.engines.engine import Engine
 from haloid.engines.finite_difference import FiniteDifferenceEngine
 from haloid.engines.physics import Column
 from haloid.engines.simulate import Simulator
 from haloid.identify.data import Dataset, build_simulator, prepare
-from haloid.identify.problem import Engine
 from haloid.identify.unknowns import choose_columns
 from haloid.lab.excitation import Excitation
 from haloid.lab.loads import halo_setting

@@ -18,13 +18,13 @@ derivatives then gives the Jacobian for all parameters and the initial state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 import pinocchio as pin
 
+from haloid.engines.engine import Engine, Sensitivities
 from haloid.engines.fragments import Fragments
 from haloid.engines.link_forces import Kinematics, LinkForces
 from haloid.engines.physics import JOINT_KINDS, Column, Physics
@@ -38,42 +38,20 @@ _TOGETHER = 48
 """Steps (of all fragments) that are differentiated together; bounds the memory and keeps the arrays in the cache."""
 
 
-@dataclass(frozen=True)
-class Sensitivities:
-    """Predicted encoder readings at the control rows and their derivatives."""
-
-    readings: np.ndarray
-    """(B, N + 1, n)"""
-    by_parameter: np.ndarray
-    """(B, N + 1, n, P)"""
-    by_state: np.ndarray
-    """(B, N + 1, n, 2n): by the initial encoder readings and velocities."""
-
-
 class UnsupportedModelError(HaloidError):
     """The model has features that the analytic step does not contain."""
 
 
-class AnalyticEngine:
+class AnalyticEngine(Engine):
     """Rolls out in MuJoCo C, differentiates with Pinocchio."""
 
     name = "analytic"
 
     def __init__(self, simulator: Simulator) -> None:
+        super().__init__(simulator)
         _check_supported(simulator)
-        self.simulator = simulator
         self.tree = RigidBodyTree(simulator.model)
         self.friction = FrictionConstants.of_model(simulator.model)
-
-    def predict(self, physics: Physics, fragments: Fragments, q0: np.ndarray, v0: np.ndarray) -> np.ndarray:
-        """(B, N + 1, n) predicted encoder readings."""
-        return self.simulator.readings([physics], fragments, q0[None], v0[None])[0]
-
-    def predict_many(
-        self, physics: Sequence[Physics], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
-    ) -> list[np.ndarray]:
-        """The same for several parameter values; `q0`, `v0` are (K, B, n)."""
-        return self.simulator.readings(physics, fragments, q0, v0)
 
     def jacobian(
         self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray

@@ -7,14 +7,11 @@ fragment at once, since fragments do not influence each other).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from haloid.engines.analytic import Sensitivities
+from haloid.engines.engine import Engine, Sensitivities
 from haloid.engines.fragments import Fragments
 from haloid.engines.physics import Column, Physics
-from haloid.engines.simulate import Simulator
 
 _NUDGE = {
     "mass": 1e-4,
@@ -37,23 +34,10 @@ _BATCH = 4096
 """Rollouts in one call; bounds the memory."""
 
 
-class FiniteDifferenceEngine:
+class FiniteDifferenceEngine(Engine):
     """Rolls out and differentiates in MuJoCo C."""
 
     name = "finite-difference"
-
-    def __init__(self, simulator: Simulator) -> None:
-        self.simulator = simulator
-
-    def predict(self, physics: Physics, fragments: Fragments, q0: np.ndarray, v0: np.ndarray) -> np.ndarray:
-        """(B, N + 1, n) predicted encoder readings."""
-        return self.simulator.readings([physics], fragments, q0[None], v0[None])[0]
-
-    def predict_many(
-        self, physics: Sequence[Physics], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
-    ) -> list[np.ndarray]:
-        """The same for several parameter values; `q0`, `v0` are (K, B, n)."""
-        return self.simulator.readings(physics, fragments, q0, v0)
 
     def jacobian(
         self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray

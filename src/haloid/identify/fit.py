@@ -13,12 +13,13 @@ from typing import Literal
 
 import numpy as np
 
+from haloid.engines.engine import Engine
 from haloid.engines.physics import Physics
 from haloid.engines.workers import Workers
 from haloid.identify import levenberg_marquardt
 from haloid.identify.data import Dataset
 from haloid.identify.levenberg_marquardt import Solution
-from haloid.identify.problem import Engine, Problem, StatePrior
+from haloid.identify.problem import Problem, StatePrior
 from haloid.identify.residuals import CartesianResidual, JointResidual, Residual
 from haloid.identify.sandwich import score_covariance
 from haloid.identify.unknowns import Prior, Unknowns

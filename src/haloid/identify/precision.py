@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haloid.engines.analytic import AnalyticEngine
+from haloid.engines.engine import Engine
 from haloid.engines.finite_difference import FiniteDifferenceEngine
 from haloid.engines.physics import Physics
 from haloid.engines.simulate import Simulator
@@ -21,7 +22,6 @@ from haloid.identify.data import DataError, Dataset, build_simulator, prepare
 from haloid.identify.fit import Fit, FitSettings, approach, conclude, make_problem, part
 from haloid.identify.levenberg_marquardt import Solution
 from haloid.identify.priors import PAYLOAD_STD, payload_prior
-from haloid.identify.problem import Engine
 from haloid.identify.residuals import LEAST_NOISE_RAD, JointResidual
 from haloid.identify.stages import Settings, payload_patterns
 from haloid.identify.unknowns import Unknowns, choose_columns

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
-from haloid.engines.analytic import Sensitivities
+from haloid.engines.engine import Engine
 from haloid.engines.fragments import Fragments
 from haloid.engines.physics import Column, Physics
-from haloid.engines.simulate import Simulator
 from haloid.engines.workers import Workers
 from haloid.identify.residuals import Residual
 from haloid.identify.unknowns import Unknowns
@@ -29,23 +27,6 @@ _CHUNK = 8
 
 _BEYOND_ANY_ROBOT = 1e9
 """A step of the solver that makes any parameter this large, in its own unit, is not worth a rollout."""
-
-
-class Engine(Protocol):
-    """Rolls fragments out and differentiates them."""
-
-    name: str
-    simulator: Simulator
-
-    def predict(self, physics: Physics, fragments: Fragments, q0: np.ndarray, v0: np.ndarray) -> np.ndarray: ...
-
-    def predict_many(
-        self, physics: Sequence[Physics], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
-    ) -> list[np.ndarray]: ...
-
-    def jacobian(
-        self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
-    ) -> Sensitivities: ...
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from haloid.engines.analytic import AnalyticEngine
+from haloid.engines.engine import Engine
 from haloid.engines.finite_difference import FiniteDifferenceEngine
 from haloid.engines.physics import Column, Physics
 from haloid.engines.simulate import Simulator
@@ -37,7 +38,6 @@ from haloid.identify.fit import (
 )
 from haloid.identify.levenberg_marquardt import Solution
 from haloid.identify.priors import BasePrior, PaperRegulariser, no_prior, payload_prior
-from haloid.identify.problem import Engine
 from haloid.identify.unknowns import Prior, Unknowns, choose_columns
 from haloid.recordings.recording import Recording
 

@@ -1,0 +1,50 @@
+"""The one small interface of all engines: roll fragments out, and differentiate the readings that are predicted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from haloid.engines.fragments import Fragments
+from haloid.engines.physics import Column, Physics
+from haloid.engines.simulate import Simulator
+
+
+@dataclass(frozen=True)
+class Sensitivities:
+    """Predicted encoder readings at the control rows and their derivatives."""
+
+    readings: np.ndarray
+    """(B, N + 1, n)"""
+    by_parameter: np.ndarray
+    """(B, N + 1, n, P)"""
+    by_state: np.ndarray
+    """(B, N + 1, n, 2n): by the initial encoder readings and velocities."""
+
+
+class Engine(ABC):
+    """Predicts what the encoders of a simulated robot read, from initial readings `q0` and velocities `v0` (B, n)."""
+
+    name: str
+
+    def __init__(self, simulator: Simulator) -> None:
+        self.simulator = simulator
+
+    def predict(self, physics: Physics, fragments: Fragments, q0: np.ndarray, v0: np.ndarray) -> np.ndarray:
+        """(B, N + 1, n) predicted encoder readings."""
+        return self.simulator.readings([physics], fragments, q0[None], v0[None])[0]
+
+    def predict_many(
+        self, physics: Sequence[Physics], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
+    ) -> list[np.ndarray]:
+        """The same for several parameter values; `q0`, `v0` are (K, B, n)."""
+        return self.simulator.readings(physics, fragments, q0, v0)
+
+    @abstractmethod
+    def jacobian(
+        self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
+    ) -> Sensitivities:
+        """The readings with their derivatives by the columns and by the initial state."""
