@@ -1,0 +1,1 @@
+"""Reference motions: readers, repair, checks and the motions this package makes itself."""

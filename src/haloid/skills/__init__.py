@@ -1,0 +1,1 @@
+"""Skills: motion-tracking policies on the identified model."""
