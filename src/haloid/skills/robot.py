@@ -1,0 +1,205 @@
+"""Skills, the robot: what a tracking policy is trained and measured on, and mjlab's conventions for driving it.
+
+In: a robot's model (a known robot, an MJCF such as an identification's calibrated.xml), perhaps a patch.json on top.
+Out: a `TrackedRobot`: the model on a floor that only its soles touch, its joints driven by its own position servos,
+with sensors for the bodies that are tracked; and the numbers of mjlab's action contract, target = default + scale·action
+with scale = 0.25·effort/kp.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from haloid.errors import HaloidError
+from haloid.robots.load import actuated_joints, load_spec
+from haloid.robots.patch import apply_patch, read_patch
+from haloid.robots.servos import set_servos
+from haloid.robots.sole import colliding_geoms
+
+ACTION_SCALE_OF_EFFORT = 0.25
+SOFT_LIMIT_FACTOR = 0.9
+FLOOR = "floor"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which links and sites of a robot the tracking task speaks of, and the pose its actions are offsets from."""
+
+    anchor: str
+    bodies: tuple[str, ...]
+    """Tracked links; the first one is the root."""
+    end_effectors: tuple[str, ...]
+    """Links whose height ends an episode when it is off."""
+    feet: tuple[str, ...]
+    hands: tuple[str, ...]
+    imu_site: str
+    default_joint_pos_rad: dict[str, float]
+    """By joint; all others are 0."""
+
+
+G1_LAYOUT = Layout(
+    anchor="torso_link",
+    bodies=(
+        "pelvis",
+        "left_hip_roll_link",
+        "left_knee_link",
+        "left_ankle_roll_link",
+        "right_hip_roll_link",
+        "right_knee_link",
+        "right_ankle_roll_link",
+        "torso_link",
+        "left_shoulder_roll_link",
+        "left_elbow_link",
+        "left_wrist_yaw_link",
+        "right_shoulder_roll_link",
+        "right_elbow_link",
+        "right_wrist_yaw_link",
+    ),
+    end_effectors=("left_ankle_roll_link", "right_ankle_roll_link", "left_wrist_yaw_link", "right_wrist_yaw_link"),
+    feet=("left_ankle_roll_link", "right_ankle_roll_link"),
+    hands=("left_wrist_yaw_link", "right_wrist_yaw_link"),
+    imu_site="imu_in_pelvis",
+    default_joint_pos_rad={
+        f"{side}_{joint}": sign * value
+        for joint, value, mirrored in (
+            ("hip_pitch_joint", -0.312, False),
+            ("knee_joint", 0.669, False),
+            ("ankle_pitch_joint", -0.363, False),
+            ("elbow_joint", 0.6, False),
+            ("shoulder_roll_joint", 0.2, True),
+            ("shoulder_pitch_joint", 0.2, False),
+        )
+        for side, sign in (("left", 1.0), ("right", -1.0 if mirrored else 1.0))
+    },
+)
+"""mjlab's G1 tracking task and its knees-bent pose."""
+
+
+@dataclass(frozen=True)
+class TrackedRobot:
+    """A robot ready for batched simulation. Joint vectors are in the order of `joint_names`, the model's own."""
+
+    model: mujoco.MjModel
+    layout: Layout
+    joint_names: tuple[str, ...]
+    kp: np.ndarray
+    """(n,) N·m/rad"""
+    kd: np.ndarray
+    """(n,) N·m·s/rad"""
+    effort_nm: np.ndarray
+    """(n,) greatest torque."""
+    default_joint_pos_rad: np.ndarray
+    """(n,)"""
+    soft_limits_rad: np.ndarray
+    """(n, 2) the middle 90 % of each joint's range."""
+
+    @property
+    def action_scale_rad(self) -> np.ndarray:
+        """(n,) radians of target a unit of action."""
+        return ACTION_SCALE_OF_EFFORT * self.effort_nm / self.kp
+
+    @property
+    def body_ids(self) -> np.ndarray:
+        """Ids of the tracked bodies in the model."""
+        return np.array([self.model.body(name).id for name in self.layout.bodies])
+
+
+def tracked_robot(
+    robot: str | Path = "g1",
+    patch: Path | None = None,
+    *,
+    timestep_s: float = 0.005,
+    layout: Layout = G1_LAYOUT,
+) -> TrackedRobot:
+    """The robot on a floor. `robot` is a name or a model file, or a patch.json, which is put on the robot it names."""
+    if Path(robot).suffix == ".json":
+        robot, patch = read_patch(Path(robot)).robot, Path(robot)
+    spec = load_spec(robot)
+    if patch is not None:
+        apply_patch(spec, read_patch(patch))
+    return tracked_robot_of(spec, timestep_s=timestep_s, layout=layout)
+
+
+def tracked_robot_of(spec: mujoco.MjSpec, *, timestep_s: float = 0.005, layout: Layout = G1_LAYOUT) -> TrackedRobot:
+    """The same of a spec, which is not changed."""
+    spec = spec.copy()
+    _check_layout(spec, layout)
+    _put_on_floor(spec, layout)
+    kp, kd = _own_gains(spec)
+    set_servos(spec, kp, kd)
+    _add_sensors(spec, layout)
+    spec.option.timestep = timestep_s
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.iterations, spec.option.ls_iterations, spec.option.tolerance = 10, 20, 1e-5
+    model = spec.compile()
+    joint_names = actuated_joints(model)
+    ranges = np.array([model.joint(name).range for name in joint_names])
+    middle, half = ranges.mean(axis=1), np.ptp(ranges, axis=1) / 2
+    return TrackedRobot(
+        model=model,
+        layout=layout,
+        joint_names=joint_names,
+        kp=np.array([kp[name] for name in joint_names]),
+        kd=np.array([kd[name] for name in joint_names]),
+        effort_nm=np.array([model.actuator(name).forcerange[1] for name in joint_names]),
+        default_joint_pos_rad=np.array([layout.default_joint_pos_rad.get(name, 0.0) for name in joint_names]),
+        soft_limits_rad=np.stack([middle - SOFT_LIMIT_FACTOR * half, middle + SOFT_LIMIT_FACTOR * half], axis=1),
+    )
+
+
+def _check_layout(spec: mujoco.MjSpec, layout: Layout) -> None:
+    bodies = {body.name for body in spec.bodies}
+    missing = [name for name in layout.bodies if name not in bodies]
+    if missing:
+        raise HaloidError(
+            f"the robot has no link {', '.join(missing)}, which the tracking task follows. "
+            f"Expected a G1 or a robot with the same link names; its links are: {', '.join(sorted(bodies - {'world'}))}"
+        )
+    if not any(site.name == layout.imu_site for site in spec.sites):
+        raise HaloidError(f"the robot has no site '{layout.imu_site}', where its IMU sits. Add it to the model")
+
+
+def _put_on_floor(spec: mujoco.MjSpec, layout: Layout) -> None:
+    """A plane at z = 0 that touches the feet's collision geometry and nothing else; contact pairs are few and fast."""
+    model = spec.copy().compile()
+    for foot in layout.feet:
+        if not colliding_geoms(model, model.body(foot).id):
+            raise HaloidError(f"{foot} has no geometry that could touch the floor; give its sole collision geoms")
+    for geom in list(spec.geoms):
+        if geom.parent.name == "world" and geom.type == mujoco.mjtGeom.mjGEOM_PLANE:
+            spec.delete(geom)
+            continue
+        touches = geom.parent.name in layout.feet and (geom.contype or geom.conaffinity)
+        geom.contype, geom.conaffinity = (1, 0) if touches else (0, 0)
+    spec.worldbody.add_geom(
+        name=FLOOR, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0.0, 0.0, 0.05], contype=0, conaffinity=1
+    )
+
+
+def _own_gains(spec: mujoco.MjSpec) -> tuple[dict[str, float], dict[str, float]]:
+    """kp and kd of the spec's position servos, by joint."""
+    model = spec.copy().compile()
+    kp, kd = {}, {}
+    for row in range(model.nu):
+        joint = model.joint(model.actuator_trnid[row, 0]).name
+        kp[joint], kd[joint] = float(model.actuator_gainprm[row, 0]), float(-model.actuator_biasprm[row, 2])
+    if not kp or min(kp.values()) <= 0 or any(model.actuator_biastype != mujoco.mjtBias.mjBIAS_AFFINE):
+        raise HaloidError(
+            "the robot's joints are not all driven by position servos (<position kp=… kv=…>), and a tracking policy "
+            "sends position targets. Give every driven joint a position actuator in the model"
+        )
+    return kp, kd
+
+
+def _add_sensors(spec: mujoco.MjSpec, layout: Layout) -> None:
+    """In place of the model's own sensors: the IMU's velocities, then all positions, quaternions, velocities of bodies."""
+    for sensor in list(spec.sensors):
+        spec.delete(sensor)
+    sensor, objects = mujoco.mjtSensor, mujoco.mjtObj
+    for name, kind in (("imu_lin_vel", sensor.mjSENS_VELOCIMETER), ("imu_ang_vel", sensor.mjSENS_GYRO)):
+        spec.add_sensor(name=name, type=kind, objtype=objects.mjOBJ_SITE, objname=layout.imu_site)
+    for kind in (sensor.mjSENS_FRAMEPOS, sensor.mjSENS_FRAMEQUAT, sensor.mjSENS_FRAMELINVEL, sensor.mjSENS_FRAMEANGVEL):
+        for body in layout.bodies:
+            spec.add_sensor(type=kind, objtype=objects.mjOBJ_XBODY, objname=body)
