@@ -2,8 +2,8 @@
 
 In: a robot's model (a known robot, an MJCF such as an identification's calibrated.xml), perhaps a patch.json on top.
 Out: a `TrackedRobot`: the model on a floor that only its soles touch, its joints driven by its own position servos,
-with sensors for the bodies that are tracked; and the numbers of mjlab's action contract, target = default + scale·action
-with scale = 0.25·effort/kp.
+with sensors for the bodies that are tracked; and the numbers of mjlab's action contract:
+target = default + scale·action with scale = 0.25·effort/kp.
 """
 
 from dataclasses import dataclass
@@ -194,7 +194,7 @@ def _own_gains(spec: mujoco.MjSpec) -> tuple[dict[str, float], dict[str, float]]
 
 
 def _add_sensors(spec: mujoco.MjSpec, layout: Layout) -> None:
-    """In place of the model's own sensors: the IMU's velocities, then all positions, quaternions, velocities of bodies."""
+    """In place of the model's own sensors: the IMU's velocities, then all poses and velocities of bodies."""
     for sensor in list(spec.sensors):
         spec.delete(sensor)
     sensor, objects = mujoco.mjtSensor, mujoco.mjtObj
