@@ -1,0 +1,101 @@
+"""Motions, legs: the pose of the pelvis and of a foot become the six angles of the leg between them.
+
+In: a pose of the whole robot (qpos) and where a foot (the ankle roll link) ought to be. Out: that qpos with the leg's
+angles. Levenberg–Marquardt steps on e = (position error, log(R R_footᵀ)) with MuJoCo's Jacobian, started from the
+angles at hand, so that a sequence of near poses costs two or three steps each; angles are kept within the joints' ranges.
+"""
+
+import mujoco
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from haloid.errors import HaloidError
+from haloid.motions.frames import floating_root
+
+SIDES = ("left", "right")
+LEG_JOINTS = ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll")
+
+_TOLERANCE = 1e-6
+"""m and rad; solutions are usually a thousand times nearer."""
+_MAX_STEPS = 60
+
+
+class FootOutOfReachError(HaloidError):
+    def __init__(self, side: str, pos_w_m: np.ndarray, error: np.ndarray):
+        where = ", ".join(f"{value:.3f}" for value in pos_w_m)
+        super().__init__(
+            f"The {side} foot cannot be brought to ({where}) m within the joints' ranges: the nearest pose is "
+            f"{1e3 * np.linalg.norm(error[:3]):.1f} mm and {np.linalg.norm(error[3:]):.3f} rad away. "
+            f"Lower the pelvis, or bring the foot nearer to it."
+        )
+
+
+class LegKinematics:
+    """Inverse kinematics of a robot whose legs have the joints `LEG_JOINTS`; `data` holds the pose last computed."""
+
+    def __init__(self, model: mujoco.MjModel):
+        names = [model.joint(row).name for row in range(model.njnt)]
+        wanted = [f"{side}_{joint}_joint" for side in SIDES for joint in LEG_JOINTS]
+        missing = [name for name in wanted if name not in names]
+        if missing:
+            raise HaloidError(
+                f"the robot has no joint {', '.join(missing)}; leg kinematics are for the G1's six-joint legs"
+            )
+        self.model = model
+        self.data = mujoco.MjData(model)
+        self.root = floating_root(model)
+        self._legs = {side: [model.joint(f"{side}_{joint}_joint") for joint in LEG_JOINTS] for side in SIDES}
+        self._foot = {side: model.body(f"{side}_ankle_roll_link").id for side in SIDES}
+        self._jacobian = np.empty((2, 3, model.nv))
+
+    def addresses(self, side: str) -> np.ndarray:
+        """Where the leg's angles are in qpos."""
+        return np.array([joint.qposadr[0] for joint in self._legs[side]])
+
+    def forward(self, qpos: np.ndarray) -> mujoco.MjData:
+        self.data.qpos[:] = qpos
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+        return self.data
+
+    def com_w_m(self, qpos: np.ndarray) -> np.ndarray:
+        """The whole robot's centre of mass."""
+        return self.forward(qpos).subtree_com[self.root].copy()
+
+    def foot_pose(self, side: str, qpos: np.ndarray) -> tuple[np.ndarray, Rotation]:
+        data = self.forward(qpos)
+        return data.xpos[self._foot[side]].copy(), Rotation.from_matrix(data.xmat[self._foot[side]].reshape(3, 3))
+
+    def reach(self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, rotation: Rotation) -> np.ndarray:
+        """`qpos` with the leg's angles such that the foot has this pose; FootOutOfReachError where none are."""
+        qpos = qpos.copy()
+        address = self.addresses(side)
+        dofs = [joint.dofadr[0] for joint in self._legs[side]]
+        low, high = np.array([joint.range for joint in self._legs[side]]).T
+        qpos[address] = np.clip(qpos[address], low, high)
+        error, jacobian = self._error(side, qpos, pos_w_m, rotation, dofs)
+        damping = 1e-8
+        for _ in range(_MAX_STEPS):
+            if np.abs(error).max() < 1e-3 * _TOLERANCE:
+                break
+            step = np.linalg.solve(jacobian.T @ jacobian + damping * np.eye(6), jacobian.T @ error)
+            trial = qpos.copy()
+            trial[address] = np.clip(qpos[address] + step, low, high)
+            trial_error, trial_jacobian = self._error(side, trial, pos_w_m, rotation, dofs)
+            if trial_error @ trial_error < error @ error:
+                qpos, error, jacobian, damping = trial, trial_error, trial_jacobian, max(damping / 10, 1e-12)
+            else:
+                damping *= 10
+        if max(np.linalg.norm(error[:3]), np.linalg.norm(error[3:])) > _TOLERANCE:
+            raise FootOutOfReachError(side, pos_w_m, error)
+        return qpos
+
+    def _error(
+        self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, rotation: Rotation, dofs: list[int]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        foot = self._foot[side]
+        data = self.forward(qpos)
+        mujoco.mj_jacBody(self.model, data, self._jacobian[0], self._jacobian[1], foot)
+        current = Rotation.from_matrix(data.xmat[foot].reshape(3, 3))
+        error = np.concatenate([pos_w_m - data.xpos[foot], (rotation * current.inv()).as_rotvec()])
+        return error, self._jacobian[:, :, dofs].reshape(6, -1)

@@ -1,0 +1,36 @@
+"""The motions this package makes itself, from keys and inverse kinematics: nothing needs to be downloaded."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from haloid.errors import HaloidError
+from haloid.motions.frames import Frames
+from haloid.motions.own.standing import squat, stand, wave
+
+
+@dataclass(frozen=True)
+class OwnMotion:
+    """A motion for the 29-joint G1 that begins and ends standing."""
+
+    name: str
+    description: str
+    kind: Literal["steady", "agile"]
+    make: Callable[[], Frames]
+
+
+OWN_MOTIONS: dict[str, OwnMotion] = {
+    motion.name: motion
+    for motion in (
+        OwnMotion("stand", "standing still with bent knees", "steady", stand),
+        OwnMotion("squat", "twice 0.2 m down and up", "steady", squat),
+        OwnMotion("wave", "both arms raised at the sides, waving", "steady", wave),
+    )
+}
+
+
+def own_motion(name: str) -> Frames:
+    """The motion of that name at 50 frames per second."""
+    if name not in OWN_MOTIONS:
+        raise HaloidError(f"there is no own motion '{name}'; there are: {', '.join(OWN_MOTIONS)}")
+    return OWN_MOTIONS[name].make()

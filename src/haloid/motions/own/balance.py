@@ -1,0 +1,145 @@
+"""Own motions, the engine: a plan becomes frames in which the feet are in place and the ground reaction is, too.
+
+In: a `Plan`. Out: `Frames`. The legs follow by inverse kinematics, the pelvis by the centre of mass c, and c by the
+planned zero-moment point p: c − h c'' = p with h = c_z / (g + c_z''), a boundary value problem. What the limbs' angular
+momentum L about the centre of mass adds, p = c − h c'' + (−L_y', L_x') / m(g + c_z''), is measured on the whole robot
+and taken out by solving for the error and repeating (Kajita et al. 2003, the dynamics filter).
+"""
+
+from functools import cache
+
+import mujoco
+import numpy as np
+from scipy.linalg import solve_banded
+from scipy.spatial.transform import Rotation
+
+from haloid.errors import HaloidError
+from haloid.motions.frames import Frames, angular_velocity_in_body
+from haloid.motions.leg_kinematics import LEG_JOINTS, SIDES, LegKinematics
+from haloid.motions.own.keyframes import FPS, STAND_JOINTS, FreeLeg, Plan, both, curve, standing_foot, times_of
+from haloid.robots.load import load_spec, scalar_joints
+
+GRAVITY_M_S2 = 9.81
+
+_FILTER_ROUNDS = 6
+_COM_TOLERANCE_M = 1e-7
+_PELVIS_PER_COM = 1.2
+"""How far the pelvis goes to move the centre of mass by 1: the feet stay behind."""
+
+
+def frames_of_plan(plan: Plan) -> Frames:
+    """The robot's frames: legs by inverse kinematics, the pelvis where the ground reaction acts at the plan's point."""
+    legs = LegKinematics(_model())
+    times_s = times_of(plan.duration_s)
+    planned_xy_m = curve(plan.zmp_xy_m, times_s)
+    com_xy_m = com_of_zmp(planned_xy_m, np.full(len(times_s), 0.07))
+    for _ in range(_FILTER_ROUNDS):
+        zmp_xy_m, height_s2 = zmp_of(legs.model, _poses(plan, legs, times_s, com_xy_m))
+        com_xy_m = com_xy_m + com_of_zmp(planned_xy_m - zmp_xy_m, height_s2)
+    qpos = _poses(plan, legs, times_s, com_xy_m)
+    return Frames(FPS, scalar_joints(legs.model), qpos[:, :3], qpos[:, 3:7], qpos[:, 7:])
+
+
+def com_of_zmp(zmp_xy_m: np.ndarray, height_s2: np.ndarray) -> np.ndarray:
+    """(T, 2) path c of the centre of mass with c − h c'' = p; at the ends, where the robot stands, c = p."""
+    ratio = height_s2[1:-1] * FPS**2
+    bands = np.ones((3, len(zmp_xy_m)))
+    bands[0, :2], bands[2, -2:] = 0.0, 0.0
+    bands[0, 2:], bands[1, 1:-1], bands[2, :-2] = -ratio, 1 + 2 * ratio, -ratio
+    return solve_banded((1, 1), bands, zmp_xy_m)
+
+
+def zmp_of(model: mujoco.MjModel, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(T, 2) zero-moment point on the ground and (T,) h = c_z / (g + c_z''), by the rate of the robot's momenta."""
+    data, step_s = mujoco.MjData(model), 1.0 / FPS
+    qvel = np.concatenate(
+        [
+            np.gradient(qpos[:, :3], step_s, axis=0),
+            angular_velocity_in_body(qpos[:, 3:7], step_s),
+            np.gradient(qpos[:, 7:], step_s, axis=0),
+        ],
+        axis=1,
+    )
+    com_m, angular_momentum = np.empty((2, len(qpos), 3))
+    for row in range(len(qpos)):
+        data.qpos[:], data.qvel[:] = qpos[row], qvel[row]
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_comVel(model, data)
+        mujoco.mj_subtreeVel(model, data)
+        com_m[row], angular_momentum[row] = data.subtree_com[1], data.subtree_angmom[1]
+    acceleration = np.zeros_like(com_m)
+    acceleration[1:-1] = (com_m[2:] - 2 * com_m[1:-1] + com_m[:-2]) / step_s**2
+    rate = np.gradient(angular_momentum, step_s, axis=0)
+    up = GRAVITY_M_S2 + acceleration[:, 2]
+    height_s2 = com_m[:, 2] / up
+    turning = np.stack([-rate[:, 1], rate[:, 0]], axis=1) / (model.body_subtreemass[1] * up)[:, None]
+    return com_m[:, :2] - height_s2[:, None] * acceleration[:, :2] + turning, height_s2
+
+
+@cache
+def _model() -> mujoco.MjModel:
+    return load_spec("g1").compile()
+
+
+def _poses(plan: Plan, legs: LegKinematics, times_s: np.ndarray, com_xy_m: np.ndarray) -> np.ndarray:
+    """(T, nq) whose centre of mass follows the path."""
+    model = legs.model
+    heights_m = curve(plan.height_m, times_s)
+    pelvis = Rotation.from_euler("xyz", curve(plan.pelvis_rpy_rad, times_s))
+    feet = {side: plan.feet.get(side, np.tile(standing_foot(side), (len(times_s), 1))) for side in SIDES}
+    current = model.qpos0.copy()
+    for name, angle in both(**STAND_JOINTS).items():
+        current[model.joint(name).qposadr] = angle
+    upper = _upper_body(plan, model, times_s, current)
+    free: dict[str, np.ndarray] = {}
+    rows = np.empty((len(times_s), model.nq))
+    for row, time_s in enumerate(times_s):
+        current[2:3], current[3:7] = heights_m[row], pelvis[row].as_quat(scalar_first=True)
+        current[7 + 12 :] = upper[row]
+        leg = plan.free_leg
+        bound: list[str] = list(SIDES)
+        if leg and leg.keys[0][0] <= time_s <= leg.keys[-1][0]:
+            if not free:
+                free[leg.side] = _free_angles(leg, times_s, current[legs.addresses(leg.side)])
+            current[legs.addresses(leg.side)] = free[leg.side][row]
+            bound.remove(leg.side)
+        current = _over(legs, current, com_xy_m[row], {side: feet[side][row] for side in bound})
+        rows[row] = current
+    return rows
+
+
+def _over(legs: LegKinematics, qpos: np.ndarray, com_xy_m: np.ndarray, feet: dict[str, np.ndarray]) -> np.ndarray:
+    """`qpos` with the pelvis moved until the centre of mass is there, the feet in their poses."""
+    qpos = qpos.copy()
+    for _ in range(40):
+        for side, pose in feet.items():
+            qpos = legs.reach(side, qpos, pose[:3], Rotation.from_euler("xyz", pose[3:]))
+        missing_m = com_xy_m - legs.com_w_m(qpos)[:2]
+        if np.abs(missing_m).max() < _COM_TOLERANCE_M:
+            return qpos
+        qpos[:2] += _PELVIS_PER_COM * missing_m
+    raise HaloidError(
+        f"the centre of mass cannot be brought to {com_xy_m} m with the feet in place; plan a smaller motion"
+    )
+
+
+def _upper_body(plan: Plan, model: mujoco.MjModel, times_s: np.ndarray, standing: np.ndarray) -> np.ndarray:
+    """(T, 17) angles of waist and arms."""
+    names = scalar_joints(model)[12:]
+    angles = dict(zip(names, standing[7 + 12 :], strict=True))
+    keys = [(0.0, list(angles.values()))]
+    for time_s, named in plan.joints:
+        angles |= named
+        keys.append((time_s, list(angles.values())))
+    return curve(keys, times_s)
+
+
+def _free_angles(leg: FreeLeg, times_s: np.ndarray, lifted_rad: np.ndarray) -> np.ndarray:
+    """(T, 6) angles of a free leg, which begins and ends as it was lifted."""
+    names = [f"{leg.side}_{joint}_joint" for joint in LEG_JOINTS]
+    keys = []
+    for time_s, named in leg.keys:
+        lifted = dict(zip(names, lifted_rad, strict=True))
+        keys.append((time_s, list((lifted | (named or {})).values())))
+    return curve(keys, times_s)

@@ -1,0 +1,94 @@
+"""Own motions, the plan: what pelvis, feet, arms and the zero-moment point do, as keys over time.
+
+In: keys, (time, value). Out: a `Plan`, which `balance.py` turns into frames, and its curves: quintic between keys, with
+the slopes of monotone interpolation and no acceleration at the keys, so that velocity is smooth and holds are at rest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.interpolate import BPoly, PchipInterpolator
+
+FPS = 50.0
+ANKLE_HEIGHT_M = 0.035
+"""Of the ankle roll link's origin when the sole is flat on the ground."""
+SOLE_CENTRE_M = 0.035
+"""Of the four sole points, ahead of the ankle roll link's origin."""
+STANCE_Y_M = 0.12
+"""Of the left foot in the standing pose; the right one's is its negative."""
+STAND_HEIGHT_M = 0.76
+STAND_JOINTS = {
+    "hip_pitch": -0.312,
+    "knee": 0.669,
+    "ankle_pitch": -0.363,
+    "elbow": 0.6,
+    "shoulder_roll": 0.2,
+    "shoulder_pitch": 0.2,
+}
+"""mjlab's default pose; a joint's sign on the right side is turned for roll and yaw."""
+
+Keys = Sequence[tuple[float, float | Sequence[float]]]
+"""(time in s, value or values) in order of time."""
+
+
+def curve(keys: Keys, times_s: np.ndarray) -> np.ndarray:
+    """(T, n) values through the keys, twice continuously differentiable, constant outside them."""
+    at = np.array([key[0] for key in keys])
+    values = np.array([np.atleast_1d(key[1]) for key in keys], float)
+    if len(at) == 1:
+        return np.repeat(values, len(times_s), axis=0)
+    slopes = PchipInterpolator(at, values).derivative()(at)
+    slopes[[0, -1]] = 0.0
+    known = np.stack([values, slopes, np.zeros_like(values)], axis=1)
+    return BPoly.from_derivatives(at, known)(np.clip(times_s, at[0], at[-1]))
+
+
+def both(**angles_rad: float) -> dict[str, float]:
+    """Joint angles of both sides from the left one's: `both(elbow=1)`; roll and yaw are mirrored."""
+    return one("left", **angles_rad) | one("right", **angles_rad)
+
+
+def one(side: str, **angles_rad: float) -> dict[str, float]:
+    """Joint angles of one side, given as the left side's: roll and yaw are mirrored on the right."""
+    mirrored = -1.0 if side == "right" else 1.0
+    return {
+        f"{side}_{name}_joint": angle * (mirrored if name.endswith(("roll", "yaw")) else 1.0)
+        for name, angle in angles_rad.items()
+    }
+
+
+def times_of(duration_s: float) -> np.ndarray:
+    return np.arange(round(duration_s * FPS) + 1) / FPS
+
+
+def standing_foot(side: str) -> np.ndarray:
+    """Position and roll, pitch, yaw of a foot in the standing pose; the middle of the soles is the world's origin."""
+    return np.array([-SOLE_CENTRE_M, STANCE_Y_M if side == "left" else -STANCE_Y_M, ANKLE_HEIGHT_M, 0.0, 0.0, 0.0])
+
+
+@dataclass(frozen=True)
+class FreeLeg:
+    """A leg that leaves its foot's path: from the first key to the last, its joints are keyed instead."""
+
+    side: str
+    keys: Sequence[tuple[float, dict[str, float] | None]]
+    """(time, angles by joint name); None, and joints not named, are as the leg was at the first key. The leg and the
+    pelvis must be at rest, and in the same pose, at the first and the last."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a motion does, curve by curve; what is not said stays as in standing."""
+
+    duration_s: float
+    zmp_xy_m: Keys = ((0.0, (0.0, 0.0)),)
+    height_m: Keys = ((0.0, STAND_HEIGHT_M),)
+    """Of the pelvis' origin."""
+    pelvis_rpy_rad: Keys = ((0.0, (0.0, 0.0, 0.0)),)
+    """Roll, pitch and yaw: Rz(yaw) Ry(pitch) Rx(roll)."""
+    feet: dict[str, np.ndarray] = field(default_factory=dict)
+    """By side, (T, 6): position and roll, pitch, yaw of the ankle roll link."""
+    joints: Sequence[tuple[float, dict[str, float]]] = ()
+    """Keys of arms and waist, (time, angles by joint name); a joint that a key does not name stays as before."""
+    free_leg: FreeLeg | None = None
