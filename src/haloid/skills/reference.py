@@ -1,7 +1,7 @@
 """Skills, what to follow: one or more motions as one table of frames that robots look up by index.
 
-In: motions at the control rate. Out: a `Reference` in the order of the robot's joints and tracked bodies. Several motions
-lie one after the other; a frame's index says which of them it belongs to.
+In: motions at the control rate. Out: a `Reference` in the order of the robot's joints and tracked bodies. Several
+motions lie one after the other; a frame's index says which of them it belongs to.
 """
 
 from collections.abc import Sequence
