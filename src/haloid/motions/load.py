@@ -13,8 +13,10 @@ import numpy as np
 from haloid.errors import HaloidError
 from haloid.motions.errors import MotionFileError
 from haloid.motions.frames import Frames, motion_of
+from haloid.motions.ground import Grounding, ground
 from haloid.motions.joint_order import Order, on_robot
 from haloid.motions.mjlab_npz import read_mjlab_npz
+from haloid.motions.pickles import read_pickle
 from haloid.motions.resample import resample
 from haloid.motions.unitree_csv import DEFAULT_FPS as CSV_FPS
 from haloid.motions.unitree_csv import read_unitree_csv
@@ -47,7 +49,7 @@ def load_motion(
     fps_in: float | None = None,
     order: Order | None = None,
     repaired: bool = False,
-    grounded: bool = False,
+    grounded: bool | Grounding = False,
 ) -> Motion:
     """The motion, ready to be tracked.
 
@@ -57,7 +59,7 @@ def load_motion(
         fps_in: those of the file, where it does not state them (csv; 30 by default) or states them wrongly.
         order: of the joints in an npz without names.
         repaired: soles flat and on the ground while they bear the robot.
-        grounded: the lowest point of the soles over the clip at height 0.
+        grounded: the soles' lowest point at height 0: over the clip (True), or wherever a foot stands ("contact").
     """
     model = load_spec(robot).compile()
     frames = read_frames(source, model, fps_in=fps_in, order=order)
@@ -68,9 +70,7 @@ def load_motion(
 
         frames = repair(frames).frames
     if grounded:
-        from haloid.motions.ground import ground
-
-        frames = ground(frames, model)
+        frames = ground(frames, model, "clip" if grounded is True else grounded)
     return motion_of(frames, model)
 
 
@@ -91,8 +91,6 @@ def read_frames(
         case "npz":
             frames = read_mjlab_npz(path, model, order, fps_in)
         case "pickle":
-            from haloid.motions.pickles import read_pickle
-
             frames = read_pickle(path, model, fps_in)
         case _:
             frames = read_unitree_csv(path, model, CSV_FPS if fps_in is None else fps_in)

@@ -1,0 +1,43 @@
+"""Motions, grounding: a clip that floats, or sinks, is put on the ground.
+
+In: `Frames`. Out: `Frames` whose root is higher or lower and otherwise as it was. By `clip`, all frames move alike and
+the lowest point of the soles over the whole clip ends at height 0. By `contact`, the lowest point of the soles ends at
+0 wherever a foot stands; while none does, as in a jump, the correction is interpolated in time and no less than keeps
+the soles out of the ground. It is smoothed, so that the root does not jerk.
+"""
+
+from dataclasses import replace
+from typing import Literal
+
+import mujoco
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+
+from haloid.motions.frames import Frames, motion_of
+from haloid.motions.surface import surface_of
+
+Grounding = Literal["clip", "contact"]
+
+STANDING_M_S = 0.4
+"""A foot whose lowest point is slower than this stands."""
+SMOOTHING_S = 0.06
+
+
+def ground(frames: Frames, model: mujoco.MjModel, by: Grounding = "clip") -> Frames:
+    surface = surface_of(model)
+    soles_w_m = surface.lowest_w_m(motion_of(frames, model))[:, surface.sole_rows]
+    lowest_m = soles_w_m[..., 2].min(axis=1)
+    raise_m = -lowest_m.min() if by == "clip" else _by_contact(soles_w_m, lowest_m, frames.fps)
+    return replace(frames, root_pos_w_m=frames.root_pos_w_m + np.multiply.outer(raise_m, [0.0, 0.0, 1.0]))
+
+
+def _by_contact(soles_w_m: np.ndarray, lowest_m: np.ndarray, fps: float) -> np.ndarray:
+    """(T,) what to add to the heights."""
+    speed_m_s = np.linalg.norm(np.gradient(soles_w_m, 1 / fps, axis=0), axis=2)
+    lowest_point = soles_w_m[..., 2].argmin(axis=1)
+    standing = np.flatnonzero(speed_m_s[np.arange(len(lowest_m)), lowest_point] < STANDING_M_S)
+    if standing.size == 0:
+        return np.full(len(lowest_m), -lowest_m.min())
+    raise_m = np.interp(np.arange(len(lowest_m)), standing, -lowest_m[standing])
+    raise_m = np.maximum(raise_m, -lowest_m)
+    return gaussian_filter1d(raise_m, SMOOTHING_S * fps, mode="nearest")
