@@ -47,7 +47,7 @@ def reference_forces(
     free_model = without_contacts(model)
     data = mujoco.MjData(free_model)
     for frame in range(1, frames):
-        _put_in_the_middle(free_model, data, reference, frame)
+        put_in_the_middle(free_model, data, reference, frame)
         mujoco.mj_inverse(free_model, data)
         jacobian = sole_jacobians(free_model, data, contacts.geom_ids)
         weight = np.minimum(contacts.weight[frame - 1], contacts.weight[frame])
@@ -60,9 +60,9 @@ def reference_forces(
 
 
 def without_contacts(model: mujoco.MjModel) -> mujoco.MjModel:
-    """A copy of the model in free space."""
+    """A copy of the model in free space and without joint limits, which a reference may touch but must not lean on."""
     free = mujoco.MjModel.__copy__(model)
-    free.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    free.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
     return free
 
 
@@ -91,7 +91,7 @@ def sole_forces(root_force: np.ndarray, jacobian: np.ndarray, weight: np.ndarray
     return force
 
 
-def _put_in_the_middle(model: mujoco.MjModel, data: mujoco.MjData, reference: ReferenceStates, frame: int) -> None:
+def put_in_the_middle(model: mujoco.MjModel, data: mujoco.MjData, reference: ReferenceStates, frame: int) -> None:
     """Position, velocity and acceleration half-way between two frames."""
     before, after, step_s = reference.qpos[frame - 1], reference.qpos[frame], reference.step_s
     mujoco.mj_differentiatePos(model, data.qvel, step_s, before, after)

@@ -1,0 +1,86 @@
+"""Controller, step six: the best guess of the full state from one noisy observation.
+
+In: the linear model, full-state gains K, what the sensors show C and how noisy they are. Out: L[t], the linear
+regression of the state on the observation, and so the gain K L on what is observed. With the covariance P of the state
+errors of the closed loop,
+
+    L = P Cᵀ (C P Cᵀ + N)⁻¹,   P[t] = G (P + W) Gᵀ + H N Hᵀ,   G = A − H C,   H = B K L.
+
+Nothing measures the root's position and velocity; the regression finds them from soles that stay where they are, and
+trusts encoders, gyroscope and orientation by their noise.
+"""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from haloid.skills.controller.linear_model import LinearModel
+from haloid.skills.controller.reference import ReferenceStates
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviations; mjlab's uniform observation noise by default, and disturbances of every control step."""
+
+    torso_rad: float = 0.03
+    gyro_rad_s: float = 0.115
+    joint_rad: float = 0.008
+    joint_vel_rad_s: float = 0.29
+    push_m: float = 0.002
+    push_rad: float = 0.005
+    push_m_s: float = 0.03
+    push_rad_s: float = 0.06
+    push_joint_rad: float = 0.003
+    push_joint_rad_s: float = 0.1
+
+
+def observation_matrix(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
+    """(6 + 2 n, 2 nv) C: torso rotation in its axes, pelvis angular velocity, joints, their velocities."""
+    nv, n = model.nv, model.nv - 6
+    torso_id = model.body("torso_link").id
+    rotation = np.zeros((3, nv))
+    mujoco.mj_jacBody(model, data, None, rotation, torso_id)
+    matrix = np.zeros((6 + 2 * n, 2 * nv))
+    matrix[:3, :nv] = data.xmat[torso_id].reshape(3, 3).T @ rotation
+    matrix[3:6, nv + 3 : nv + 6] = np.eye(3)
+    matrix[6 : 6 + n, 6:nv] = np.eye(n)
+    matrix[6 + n :, nv + 6 :] = np.eye(n)
+    return matrix
+
+
+def observed_gains(
+    model: mujoco.MjModel,
+    reference: ReferenceStates,
+    linear: LinearModel,
+    gains: np.ndarray,
+    observed: np.ndarray,
+    noise: Noise,
+    settle_steps: int = 60,
+) -> np.ndarray:
+    """(T, nu, 6 + 2 n) gains on the observed errors."""
+    n = model.nv - 6
+    of_sensors = np.diag(
+        np.repeat([noise.torso_rad, noise.gyro_rad_s, noise.joint_rad, noise.joint_vel_rad_s], [3, 3, n, n]) ** 2
+    )
+    pushes = [
+        noise.push_m,
+        noise.push_rad,
+        noise.push_joint_rad,
+        noise.push_m_s,
+        noise.push_rad_s,
+        noise.push_joint_rad_s,
+    ]
+    of_pushes = np.diag(np.repeat(pushes, [3, 3, n, 3, 3, n]) ** 2)
+    covariance, output = 10 * of_pushes, np.empty((len(reference), model.nu, len(of_sensors)))
+    for frame in [1] * settle_steps + list(range(1, len(reference))):
+        c = observed[frame]
+        seen = covariance @ c.T
+        regression = cho_solve(cho_factor(c @ seen + of_sensors), seen.T).T
+        output[frame] = gains[frame] @ regression
+        reaction = linear.control[frame] @ output[frame]
+        grown = linear.state[frame] - reaction @ c
+        covariance = grown @ (covariance + of_pushes) @ grown.T + reaction @ of_sensors @ reaction.T
+    output[0] = output[1]
+    return output

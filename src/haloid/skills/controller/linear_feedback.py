@@ -1,0 +1,93 @@
+"""Controller, step five: time-varying linear-quadratic feedback about the reference.
+
+In: the linear model of every control step and the reference's kinematics. Out: gains K[t] with u = K[t] (reference −
+measured) of the full state. They minimise Σ xᵀQx + uᵀRu by the backward Riccati recursion
+
+    K[t] = (R + BᵀPB)⁻¹ BᵀPA,   P[t−1] = Q + (A − BK)ᵀ P (A − BK) + KᵀRK,
+
+begun with the converged P of the last frame. Q counts what matters to a robot on its feet: the centre of mass over the
+soles that rest, the torso's orientation, every joint; R counts torques (kp·u) against the motors' limits.
+"""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from haloid.skills.controller.contacts import SoleContacts
+from haloid.skills.controller.inverse_dynamics import sole_jacobians
+from haloid.skills.controller.linear_model import LinearModel
+from haloid.skills.controller.reference import ReferenceStates
+
+
+@dataclass(frozen=True)
+class FeedbackWeights:
+    """One over the error that counts as much as any other, squared."""
+
+    com_m: float = 0.05
+    com_vel_m_s: float = 0.5
+    torso_rad: float = 0.15
+    torso_vel_rad_s: float = 1.5
+    joint_rad: float = 0.3
+    joint_vel_rad_s: float = 6.0
+    torque_of_limit: float = 0.1
+    """Share of a motor's torque limit."""
+    settle_steps: int = 100
+    """Riccati steps at the last frame before the recursion goes backwards."""
+
+
+def feedback_gains(
+    model: mujoco.MjModel,
+    reference: ReferenceStates,
+    contacts: SoleContacts,
+    linear: LinearModel,
+    weights: FeedbackWeights,
+) -> np.ndarray:
+    """(T, nu, 2 nv) K of every control step."""
+    frames, size = len(reference), 2 * model.nv
+    torque_cost = np.diag(
+        (model.actuator_gainprm[:, 0] / (weights.torque_of_limit * model.actuator_forcerange[:, 1])) ** 2
+    )
+    gains = np.empty((frames, model.nu, size))
+    data = mujoco.MjData(model)
+    cost_to_go = np.zeros((size, size))
+    steps = [frames - 1] * weights.settle_steps + list(range(frames - 1, 0, -1))
+    for frame in steps:
+        cost_to_go = cost_to_go + state_cost(model, data, reference.qpos[frame], contacts, frame, weights)
+        a, b = linear.state[frame], linear.control[frame]
+        weighted = cost_to_go @ b
+        gains[frame] = cho_solve(cho_factor(torque_cost + b.T @ weighted), weighted.T @ a)
+        closed = a - b @ gains[frame]
+        cost_to_go = closed.T @ cost_to_go @ closed + gains[frame].T @ torque_cost @ gains[frame]
+    gains[0] = gains[1]
+    return gains
+
+
+def state_cost(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    qpos: np.ndarray,
+    contacts: SoleContacts,
+    frame: int,
+    weights: FeedbackWeights,
+) -> np.ndarray:
+    """(2 nv, 2 nv) Q of a frame."""
+    nv, joints = model.nv, slice(6, model.nv)
+    data.qpos[:] = qpos
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    com, torso = np.zeros((3, nv)), np.zeros((3, nv))
+    mujoco.mj_jacSubtreeCom(model, data, com, 1)
+    mujoco.mj_jacBody(model, data, None, torso, model.body("torso_link").id)
+    weight = contacts.weight[frame]
+    if weight.sum() > 0:
+        soles = np.einsum("s,sij->ij", weight / weight.sum(), sole_jacobians(model, data, contacts.geom_ids))
+        com = com - min(1.0, weight.sum()) * soles
+    cost = np.zeros((2 * nv, 2 * nv))
+    place, rate = slice(0, nv), slice(nv, 2 * nv)
+    cost[place, place] = com.T @ com / weights.com_m**2 + torso.T @ torso / weights.torso_rad**2
+    cost[rate, rate] = com.T @ com / weights.com_vel_m_s**2 + torso.T @ torso / weights.torso_vel_rad_s**2
+    cost[place, place][joints, joints] += np.eye(nv - 6) / weights.joint_rad**2
+    cost[rate, rate][joints, joints] += np.eye(nv - 6) / weights.joint_vel_rad_s**2
+    return cost

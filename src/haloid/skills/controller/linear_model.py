@@ -1,0 +1,104 @@
+"""Controller, step four: how a small error of the state grows over one control step, with the stance soles held.
+
+In: reference states, contacts, forces. Out: for every control step the matrices of
+
+    x[t] = A x[t−1] + B u,
+
+x = (pose error in MuJoCo's tangent coordinates, velocity error), u = change of the servo targets. Without constraints
+they are finite differences of MuJoCo's own step, servos and the floor's forces on the soles included. Soles that rest
+then keep their places: impulses λ at the soles, v⁺ ← v⁺ + M⁻¹Jᵀλ, bring J v⁺ to −r J q / h, so that a displaced sole
+returns by the share r in a step of h. Both ends of the friction cones are taken to be far away.
+"""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from haloid.skills.controller.contacts import SoleContacts
+from haloid.skills.controller.inverse_dynamics import (
+    ReferenceForces,
+    put_in_the_middle,
+    sole_jacobians,
+    without_contacts,
+)
+from haloid.skills.controller.reference import ReferenceStates
+
+_RETURN = 0.2
+_SOFTNESS = 1e-4
+"""1/kg, added to the soles' inverse inertia: four points of a rigid foot are redundant."""
+_DIFFERENCE = 1e-6
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """The control step that ends in frame t, linearised at its middle; row 0 repeats row 1."""
+
+    state: np.ndarray
+    """(T, 2 nv, 2 nv) A"""
+    control: np.ndarray
+    """(T, 2 nv, nu) B"""
+
+
+def linear_model(
+    model: mujoco.MjModel,
+    reference: ReferenceStates,
+    contacts: SoleContacts,
+    forces: ReferenceForces,
+    target_rad: np.ndarray,
+) -> LinearModel:
+    """A and B of every control step about the reference."""
+    free_model = without_contacts(model)
+    data = mujoco.MjData(free_model)
+    substeps = max(1, round(reference.step_s / model.opt.timestep))
+    size = 2 * model.nv
+    state, control = np.empty((len(reference), size, size)), np.empty((len(reference), size, model.nu))
+    one_state, one_control = np.empty((size, size)), np.empty((size, model.nu))
+    for frame in range(1, len(reference)):
+        put_in_the_middle(free_model, data, reference, frame)
+        data.ctrl[:] = target_rad[frame]
+        mujoco.mj_kinematics(free_model, data)
+        _push(free_model, data, contacts.geom_ids, forces.sole_force_w_n[frame])
+        mujoco.mjd_transitionFD(free_model, data, _DIFFERENCE, False, one_state, one_control, None, None)
+        mujoco.mj_forward(free_model, data)
+        resting = contacts.resting[frame - 1] & contacts.resting[frame]
+        _hold(free_model, data, contacts.geom_ids[resting], one_state, one_control)
+        state[frame], control[frame] = one_state, one_control
+        for _ in range(substeps - 1):
+            control[frame] = one_state @ control[frame] + one_control
+            state[frame] = one_state @ state[frame]
+    state[0], control[0] = state[1], control[1]
+    return LinearModel(state, control)
+
+
+def _push(model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndarray, force_w_n: np.ndarray) -> None:
+    """Apply the floor's forces to the feet; needs mj_kinematics."""
+    data.xfrc_applied[:] = 0.0
+    for geom, force in zip(geom_ids, force_w_n, strict=True):
+        foot = model.geom_bodyid[geom]
+        point_w_m = data.geom_xpos[geom] - [0.0, 0.0, model.geom_size[geom, 0]]
+        data.xfrc_applied[foot, :3] += force
+        data.xfrc_applied[foot, 3:] += np.cross(point_w_m - data.xipos[foot], force)
+
+
+def _hold(
+    model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndarray, state: np.ndarray, control: np.ndarray
+) -> None:
+    """Add the impulses that keep the soles in place to one step's matrices, in place; needs mj_forward."""
+    if not len(geom_ids):
+        return
+    nv, step_s = model.nv, model.opt.timestep
+    inertia = np.empty((nv, nv))
+    mujoco.mj_fullM(model, data, inertia)
+    inertia[6:, 6:] -= step_s * np.diag(model.actuator_biasprm[:, 2])  # the step is implicit in the servos' damping
+    jacobian = sole_jacobians(model, data, geom_ids).reshape(-1, nv)
+    moved = np.linalg.solve(inertia, jacobian.T)
+    apparent = jacobian @ moved
+    impulse = moved @ np.linalg.inv(apparent + _SOFTNESS * np.eye(len(apparent)))
+    stay = np.hstack([-_RETURN / step_s * jacobian, np.zeros_like(jacobian)])
+    change = impulse @ (stay - jacobian @ state[nv:])
+    state[nv:] += change
+    state[:nv] += step_s * change
+    change = -impulse @ (jacobian @ control[nv:])
+    control[nv:] += change
+    control[:nv] += step_s * change

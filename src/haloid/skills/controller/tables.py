@@ -1,0 +1,96 @@
+"""Controller, whole: a motion and a model become tables of servo targets and feedback gains.
+
+In: a motion of T frames and the compiled training model (floating root first, position servos, spheres as soles). Out:
+`ControllerTables`. For the control step that should bring the robot to frame t, send
+
+    target_rad[t] + gain[t] @ e,    e = observed errors against frame t.
+
+The servo's torque over the step is kp·(target − q) − kd·dq with q and dq on their way from frame t−1 to t, so the
+feed-forward is taken at the middle of the step: q + (kd/kp) dq + τ/kp. The robot is then at frame t−1 if all is well; as
+mjlab shows the policy frame t, the tables hold what is due to the step between the two frames:
+target[t] = feed-forward − gain[t]·(frame t − frame t−1).
+"""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from haloid.errors import HaloidError
+from haloid.recordings.motion import Motion
+from haloid.robots.load import actuated_joints, scalar_joints
+from haloid.skills.controller.contacts import SoleContacts, sole_contacts
+from haloid.skills.controller.estimate import Noise, observation_matrix, observed_gains
+from haloid.skills.controller.inverse_dynamics import ReferenceForces, reference_forces
+from haloid.skills.controller.linear_feedback import FeedbackWeights, feedback_gains
+from haloid.skills.controller.linear_model import linear_model
+from haloid.skills.controller.reference import ReferenceStates, reference_states
+
+
+@dataclass(frozen=True)
+class ControllerTables:
+    """Servo targets and gains, frame by frame; send `target_rad[t] + gain[t] @ e` to reach frame t."""
+
+    joint_names: tuple[str, ...]
+    target_rad: np.ndarray
+    """(T, n)"""
+    gain: np.ndarray
+    """(T, n, 6 + 2 n) on e = (torso rotation, pelvis angular velocity, joint angles, joint velocities), frame t −
+    measured: the rotation vector of R_robotᵀ R_reference in the torso's axes, rad; rad/s in the pelvis's axes; rad; rad/s."""
+    contacts: SoleContacts
+    forces: ReferenceForces
+
+
+def controller_tables(
+    model: mujoco.MjModel, motion: Motion, weights: FeedbackWeights | None = None, noise: Noise | None = None
+) -> ControllerTables:
+    """The tables for tracking `motion` with `model`."""
+    _check(model)
+    reference = reference_states(model, motion)
+    contacts = sole_contacts(model, reference)
+    forces = reference_forces(model, reference, contacts)
+    target_rad = feedforward_targets(model, reference, forces)
+    linear = linear_model(model, reference, contacts, forces, target_rad)
+    full_gain = feedback_gains(model, reference, contacts, linear, weights or FeedbackWeights())
+    observed, step = observation_matrices(model, reference)
+    gain = observed_gains(model, reference, linear, full_gain, observed, noise or Noise())
+    target_rad -= np.einsum("tij,tj->ti", gain, step)
+    target_rad[0], gain[0] = target_rad[1], gain[1]
+    return ControllerTables(scalar_joints(model), target_rad, gain, contacts, forces)
+
+
+def feedforward_targets(model: mujoco.MjModel, reference: ReferenceStates, forces: ReferenceForces) -> np.ndarray:
+    """(T, n) targets that make the servos give the reference's torques on the way from frame t−1 to frame t."""
+    kp, kd = model.actuator_gainprm[:, 0], -model.actuator_biasprm[:, 2]
+    torque_nm = np.clip(forces.joint_torque_nm, *model.actuator_forcerange.T)
+    pos, target_rad = reference.qpos[:, 7:], np.empty_like(torque_nm)
+    middle_rad, speed_rad_s = (pos[1:] + pos[:-1]) / 2, np.diff(pos, axis=0) / reference.step_s
+    target_rad[1:] = middle_rad + kd / kp * speed_rad_s + torque_nm[1:] / kp
+    target_rad[0] = target_rad[1]
+    return target_rad
+
+
+def observation_matrices(model: mujoco.MjModel, reference: ReferenceStates) -> tuple[np.ndarray, np.ndarray]:
+    """(T, 6 + 2 n, 2 nv) what the sensors show of an error about frame t−1; (T, 6 + 2 n) what frame t is ahead of it."""
+    data, step = mujoco.MjData(model), np.zeros(2 * model.nv)
+    matrices, ahead = [], []
+    for frame in range(len(reference)):
+        before = max(frame, 1) - 1
+        data.qpos[:] = reference.qpos[before]
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        matrices.append(observation_matrix(model, data))
+        mujoco.mj_differentiatePos(model, step[: model.nv], 1.0, reference.qpos[before], reference.qpos[before + 1])
+        step[model.nv :] = reference.qvel[before + 1] - reference.qvel[before]
+        ahead.append(matrices[-1] @ step)
+    return np.array(matrices), np.array(ahead)
+
+
+def _check(model: mujoco.MjModel) -> None:
+    joints, driven = scalar_joints(model), actuated_joints(model)
+    servos = np.all(model.actuator_gainprm[:, 0] > 0) and np.all(model.actuator_forcelimited)
+    if model.nv != 6 + len(joints) or model.nu != len(joints) or driven != joints or not servos:
+        raise HaloidError(
+            f"the controller needs a floating robot with one position servo with a torque limit a joint, in joint order; "
+            f"found {model.nv} degrees of freedom, {len(joints)} joints and {model.nu} actuators"
+        )
