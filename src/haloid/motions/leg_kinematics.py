@@ -1,13 +1,12 @@
 """Motions, legs: the pose of the pelvis and of a foot become the six angles of the leg between them.
 
 In: a pose of the whole robot (qpos) and where a foot (the ankle roll link) ought to be. Out: that qpos with the leg's
-angles. Levenberg–Marquardt steps on e = (position error, log(R R_footᵀ)) with MuJoCo's Jacobian, started from the
-angles at hand, so that a sequence of near poses costs two or three steps each; angles are kept within the joints' ranges.
+angles. Levenberg–Marquardt steps on e = (position error, log(R_wanted R_footᵀ)) with MuJoCo's Jacobian, started from the
+angles at hand, so that a sequence of near poses costs two or three steps each, within the joints' ranges.
 """
 
 import mujoco
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from haloid.errors import HaloidError
 from haloid.motions.frames import floating_root
@@ -62,18 +61,19 @@ class LegKinematics:
         """The whole robot's centre of mass."""
         return self.forward(qpos).subtree_com[self.root].copy()
 
-    def foot_pose(self, side: str, qpos: np.ndarray) -> tuple[np.ndarray, Rotation]:
+    def foot_pose(self, side: str, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Position and wxyz quaternion of the ankle roll link."""
         data = self.forward(qpos)
-        return data.xpos[self._foot[side]].copy(), Rotation.from_matrix(data.xmat[self._foot[side]].reshape(3, 3))
+        return data.xpos[self._foot[side]].copy(), data.xquat[self._foot[side]].copy()
 
-    def reach(self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, rotation: Rotation) -> np.ndarray:
+    def reach(self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, quat_wxyz: np.ndarray) -> np.ndarray:
         """`qpos` with the leg's angles such that the foot has this pose; FootOutOfReachError where none are."""
         qpos = qpos.copy()
         address = self.addresses(side)
         dofs = [joint.dofadr[0] for joint in self._legs[side]]
         low, high = np.array([joint.range for joint in self._legs[side]]).T
         qpos[address] = np.clip(qpos[address], low, high)
-        error, jacobian = self._error(side, qpos, pos_w_m, rotation, dofs)
+        error, jacobian = self._error(side, qpos, pos_w_m, quat_wxyz, dofs)
         damping = 1e-8
         for _ in range(_MAX_STEPS):
             if np.abs(error).max() < 1e-3 * _TOLERANCE:
@@ -81,7 +81,7 @@ class LegKinematics:
             step = np.linalg.solve(jacobian.T @ jacobian + damping * np.eye(6), jacobian.T @ error)
             trial = qpos.copy()
             trial[address] = np.clip(qpos[address] + step, low, high)
-            trial_error, trial_jacobian = self._error(side, trial, pos_w_m, rotation, dofs)
+            trial_error, trial_jacobian = self._error(side, trial, pos_w_m, quat_wxyz, dofs)
             if trial_error @ trial_error < error @ error:
                 qpos, error, jacobian, damping = trial, trial_error, trial_jacobian, max(damping / 10, 1e-12)
             else:
@@ -91,11 +91,14 @@ class LegKinematics:
         return qpos
 
     def _error(
-        self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, rotation: Rotation, dofs: list[int]
+        self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, quat_wxyz: np.ndarray, dofs: list[int]
     ) -> tuple[np.ndarray, np.ndarray]:
         foot = self._foot[side]
         data = self.forward(qpos)
         mujoco.mj_jacBody(self.model, data, self._jacobian[0], self._jacobian[1], foot)
-        current = Rotation.from_matrix(data.xmat[foot].reshape(3, 3))
-        error = np.concatenate([pos_w_m - data.xpos[foot], (rotation * current.inv()).as_rotvec()])
+        inverse, turn, error = np.empty(4), np.empty(4), np.empty(6)
+        mujoco.mju_negQuat(inverse, data.xquat[foot])
+        mujoco.mju_mulQuat(turn, quat_wxyz, inverse)
+        mujoco.mju_quat2Vel(error[3:], turn, 1.0)
+        error[:3] = pos_w_m - data.xpos[foot]
         return error, self._jacobian[:, :, dofs].reshape(6, -1)

@@ -21,7 +21,8 @@ from haloid.robots.load import load_spec, scalar_joints
 
 GRAVITY_M_S2 = 9.81
 
-_FILTER_ROUNDS = 6
+_FILTER_ROUNDS = 8
+_ZMP_TOLERANCE_M = 5e-4
 _COM_TOLERANCE_M = 1e-7
 _PELVIS_PER_COM = 1.2
 """How far the pelvis goes to move the centre of mass by 1: the feet stay behind."""
@@ -34,9 +35,16 @@ def frames_of_plan(plan: Plan) -> Frames:
     planned_xy_m = curve(plan.zmp_xy_m, times_s)
     com_xy_m = com_of_zmp(planned_xy_m, np.full(len(times_s), 0.07))
     for _ in range(_FILTER_ROUNDS):
-        zmp_xy_m, height_s2 = zmp_of(legs.model, _poses(plan, legs, times_s, com_xy_m))
-        com_xy_m = com_xy_m + com_of_zmp(planned_xy_m - zmp_xy_m, height_s2)
-    qpos = _poses(plan, legs, times_s, com_xy_m)
+        qpos = _poses(plan, legs, times_s, com_xy_m)
+        zmp_xy_m, height_s2 = zmp_of(legs.model, qpos)
+        missing_m = planned_xy_m - zmp_xy_m
+        if np.abs(missing_m).max() < _ZMP_TOLERANCE_M:
+            break
+        com_xy_m = com_xy_m + com_of_zmp(missing_m, height_s2)
+    else:
+        raise HaloidError(
+            f"the zero-moment point stays {1e3 * np.abs(missing_m).max():.1f} mm off the planned path; plan a slower motion"
+        )
     return Frames(FPS, scalar_joints(legs.model), qpos[:, :3], qpos[:, 3:7], qpos[:, 7:])
 
 
@@ -87,7 +95,7 @@ def _poses(plan: Plan, legs: LegKinematics, times_s: np.ndarray, com_xy_m: np.nd
     model = legs.model
     heights_m = curve(plan.height_m, times_s)
     pelvis = Rotation.from_euler("xyz", curve(plan.pelvis_rpy_rad, times_s))
-    feet = {side: plan.feet.get(side, np.tile(standing_foot(side), (len(times_s), 1))) for side in SIDES}
+    feet = {side: _foot_poses(plan, side, times_s) for side in SIDES}
     current = model.qpos0.copy()
     for name, angle in both(**STAND_JOINTS).items():
         current[model.joint(name).qposadr] = angle
@@ -95,6 +103,8 @@ def _poses(plan: Plan, legs: LegKinematics, times_s: np.ndarray, com_xy_m: np.nd
     free: dict[str, np.ndarray] = {}
     rows = np.empty((len(times_s), model.nq))
     for row, time_s in enumerate(times_s):
+        if row > 1:
+            current = 2 * rows[row - 1] - rows[row - 2]  # the motion is smooth, so this is a near guess
         current[2:3], current[3:7] = heights_m[row], pelvis[row].as_quat(scalar_first=True)
         current[7 + 12 :] = upper[row]
         leg = plan.free_leg
@@ -114,7 +124,7 @@ def _over(legs: LegKinematics, qpos: np.ndarray, com_xy_m: np.ndarray, feet: dic
     qpos = qpos.copy()
     for _ in range(40):
         for side, pose in feet.items():
-            qpos = legs.reach(side, qpos, pose[:3], Rotation.from_euler("xyz", pose[3:]))
+            qpos = legs.reach(side, qpos, pose[:3], pose[3:])
         missing_m = com_xy_m - legs.com_w_m(qpos)[:2]
         if np.abs(missing_m).max() < _COM_TOLERANCE_M:
             return qpos
@@ -122,6 +132,12 @@ def _over(legs: LegKinematics, qpos: np.ndarray, com_xy_m: np.ndarray, feet: dic
     raise HaloidError(
         f"the centre of mass cannot be brought to {com_xy_m} m with the feet in place; plan a smaller motion"
     )
+
+
+def _foot_poses(plan: Plan, side: str, times_s: np.ndarray) -> np.ndarray:
+    """(T, 7) positions and wxyz quaternions of a foot."""
+    pose = plan.feet.get(side, np.tile(standing_foot(side), (len(times_s), 1)))
+    return np.concatenate([pose[:, :3], Rotation.from_euler("xyz", pose[:, 3:]).as_quat(scalar_first=True)], axis=1)
 
 
 def _upper_body(plan: Plan, model: mujoco.MjModel, times_s: np.ndarray, standing: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ ANKLE_HEIGHT_M = 0.035
 """Of the ankle roll link's origin when the sole is flat on the ground."""
 SOLE_CENTRE_M = 0.035
 """Of the four sole points, ahead of the ankle roll link's origin."""
-STANCE_Y_M = 0.12
+STANCE_Y_M = 0.1185
 """Of the left foot in the standing pose; the right one's is its negative."""
 STAND_HEIGHT_M = 0.76
 STAND_JOINTS = {
