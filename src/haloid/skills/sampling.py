@@ -33,7 +33,7 @@ class AdaptiveSampling:
     @property
     def probabilities(self) -> np.ndarray:
         """(bins,)"""
-        level = self.failure_level if self._adaptive else 0.0
+        level = self.failure_level * self._adaptive
         weight = level + UNIFORM_RATIO / self.bins
         return weight / weight.sum()
 

@@ -1,0 +1,104 @@
+"""Skills, from network output to action: two modes, both ending in mjlab's contract, target = default + scale·action.
+
+`mjlab`: the network's output is the action.
+`feedforward`: the network's output is a small correction to a model-based controller (controller/): for the control
+step that should reach frame t, with e the observed errors against that frame,
+
+    target = feedforward[t] + gain[t]·e + reach·output,    action = (target − default) / scale.
+
+Both are torch modules, so that what is trained is what is exported: e is read off the actor's own observation.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from haloid.skills.observations import actor_term_names
+from haloid.skills.robot import TrackedRobot
+
+ActionMode = Literal["feedforward", "mjlab"]
+REACH_OF_SCALE = 0.5
+"""Radians of target a unit of the network's output, as a part of mjlab's action scale."""
+
+
+@dataclass(frozen=True)
+class TermColumns:
+    """Where the terms of the actor's observation begin and end."""
+
+    slices: dict[str, slice]
+    width: int
+
+
+def term_columns(joints: int, state_estimation: bool) -> TermColumns:
+    widths = {"command": 2 * joints, "motion_anchor_ori_b": 6, "joint_pos": joints, "joint_vel": joints}
+    widths["actions"] = joints
+    slices, start = {}, 0
+    for name in actor_term_names(state_estimation):
+        end = start + widths.get(name, 3)
+        slices[name], start = slice(start, end), end
+    return TermColumns(slices, start)
+
+
+class MjlabActions(nn.Module):
+    """The network's output is the action."""
+
+    def __init__(self, robot: TrackedRobot) -> None:
+        super().__init__()
+        self.outputs = len(robot.joint_names)
+
+    def forward(self, observation: torch.Tensor, time_step: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+        return output
+
+
+class FeedforwardActions(nn.Module):
+    """The network corrects a controller that is computed from the training model."""
+
+    def __init__(
+        self,
+        robot: TrackedRobot,
+        target_rad: np.ndarray,
+        gain: np.ndarray,
+        reference_ang_vel_b: np.ndarray,
+        learned_joints: list[int],
+        state_estimation: bool,
+    ) -> None:
+        """Tables have a row a frame: targets (n,), gains (n, 6 + 2n), the root's angular velocity in its own axes."""
+        super().__init__()
+        joints = len(robot.joint_names)
+        self.outputs = len(learned_joints)
+        self._columns = term_columns(joints, state_estimation).slices
+        self._joints = joints
+        reach = np.zeros((self.outputs, joints))
+        reach[np.arange(self.outputs), learned_joints] = REACH_OF_SCALE * robot.action_scale_rad[learned_joints]
+        tables = {
+            "target": target_rad,
+            "gain": gain,
+            "ang_vel": reference_ang_vel_b,
+            "reach": reach,
+            "default": robot.default_joint_pos_rad,
+            "scale": robot.action_scale_rad,
+        }
+        for name, table in tables.items():
+            self.register_buffer(name, torch.as_tensor(np.ascontiguousarray(table), dtype=torch.float32))
+
+    def forward(self, observation: torch.Tensor, time_step: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+        """(N, n) actions of (N, …) observations, (N,) frame indices and (N, outputs) network outputs."""
+        error = self._error(observation, time_step)
+        feedback = torch.matmul(self.gain[time_step], error.unsqueeze(-1)).squeeze(-1)
+        target = self.target[time_step] + feedback + torch.matmul(output, self.reach)
+        return (target - self.default) / self.scale
+
+    def _error(self, observation: torch.Tensor, time_step: torch.Tensor) -> torch.Tensor:
+        """(N, 6 + 2n): rotation vector (its sine) of the anchor, angular velocity, joints; frame t minus measured."""
+        columns = self._columns
+        r00, r01, r10, r11, r20, r21 = observation[:, columns["motion_anchor_ori_b"]].unbind(dim=1)
+        r02, r12 = r10 * r21 - r20 * r11, r20 * r01 - r00 * r21
+        rotation = torch.stack([r21 - r12, r02 - r20, r10 - r01], dim=1) / 2
+        command = observation[:, columns["command"]]
+        position = command[:, : self._joints] - (observation[:, columns["joint_pos"]] + self.default)
+        velocity = command[:, self._joints :] - observation[:, columns["joint_vel"]]
+        spin = self.ang_vel[time_step] - observation[:, columns["base_ang_vel"]]
+        return torch.cat([rotation, spin, position, velocity], dim=1)
