@@ -1,18 +1,12 @@
-"""Skills in mjlab, randomisation: HALO's Table I as mjlab events, drawn once for each robot at the start.
+"""Skills in mjlab, robots that differ: this package's `Randomisation` (HALO's Table I, and mjlab's) as mjlab's events.
 
-| term | nominal | wide |
-| --- | --- | --- |
-| base (torso) CoM offset, m, each axis | ±0.03 | ±0.08 |
-| torso mass offset, kg | ±0.5 | 2 to 8 |
-| hands' mass offset, kg, each | ±0.5 | 1 to 4 |
-| hands' CoM offset, m, each axis | ±0.02 | ±0.05 |
-
-Encoder bias (±0.01 rad) and foot friction (0.3 to 1.2) are mjlab's own and the same in both. A link whose mass changes
-keeps its shape: its inertia about the centre of mass is scaled by the same factor (mjlab's `dr.body_mass` leaves it).
+In: ranges. Out: startup events; every robot draws once. As on the CPU, a link whose mass changes keeps its shape:
+I' = I·m'/m about its centre of mass. mjlab's own `dr.body_mass` leaves the inertia, and its `dr.pseudo_inertia` scales
+both but draws factors, not kilograms.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from mjlab.envs import ManagerBasedRlEnv
@@ -20,66 +14,65 @@ from mjlab.envs.mdp import dr
 from mjlab.managers.event_manager import EventTermCfg, RecomputeLevel, requires_model_fields
 from mjlab.managers.scene_entity_config import SceneEntityCfg
 
+from haloid.skills.randomisation import LEAST_MASS_RATIO, Randomisation, Range
 from haloid.skills.robot import G1_LAYOUT
 
-LEAST_MASS_FRACTION = 0.1
-"""No link gets lighter than this part of its own mass: the G1's hand weighs 0.25 kg, half a kilogram less is none."""
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """One column of Table I; uniform, lower and upper end."""
-
-    torso_com_offset_m: tuple[float, float]
-    torso_mass_offset_kg: tuple[float, float]
-    hand_mass_offset_kg: tuple[float, float]
-    hand_com_offset_m: tuple[float, float]
-
-
-TABLE_1: dict[str, Ranges] = {
-    "nominal": Ranges((-0.03, 0.03), (-0.5, 0.5), (-0.5, 0.5), (-0.02, 0.02)),
-    "wide": Ranges((-0.08, 0.08), (2.0, 8.0), (1.0, 4.0), (-0.05, 0.05)),
-}
+FEET = r"^(left|right)_foot[1-7]_collision$"
+"""The capsules of mjlab's G1 that touch the floor."""
 
 
 @requires_model_fields("body_mass", "body_inertia", recompute=RecomputeLevel.set_const)
 def mass_offset(
-    env: ManagerBasedRlEnv,
-    env_ids: torch.Tensor | None,
-    offset_kg: tuple[float, float],
-    asset_cfg: SceneEntityCfg,
+    env: ManagerBasedRlEnv, env_ids: torch.Tensor | None, offset_kg: Range, asset_cfg: SceneEntityCfg
 ) -> None:
-    """Adds a uniform offset to each link's mass m and scales its inertia with it: I·(m + Δm)/m."""
+    """Adds a uniform offset to the mass of each link, a draw of its own, and scales the link's inertia with it."""
     if env_ids is None:
         env_ids = torch.arange(env.num_envs, device=env.device)
     body_ids = env.scene[asset_cfg.name].indexing.body_ids[asset_cfg.body_ids]
-    default_mass_kg = env.sim.get_default_field("body_mass")[body_ids]
-    default_inertia = env.sim.get_default_field("body_inertia")[body_ids]
+    mass_kg = env.sim.get_default_field("body_mass")[body_ids]
+    inertia = env.sim.get_default_field("body_inertia")[body_ids]
     offset = torch.empty(len(env_ids), len(body_ids), device=env.device).uniform_(*offset_kg)
-    factor = ((default_mass_kg + offset) / default_mass_kg).clamp(min=LEAST_MASS_FRACTION)
+    ratio = ((mass_kg + offset) / mass_kg).clamp(min=LEAST_MASS_RATIO)
     rows = env_ids[:, None]
-    env.sim.model.body_mass[rows, body_ids] = factor * default_mass_kg
-    env.sim.model.body_inertia[rows, body_ids] = factor[..., None] * default_inertia
+    env.sim.model.body_mass[rows, body_ids] = ratio * mass_kg
+    env.sim.model.body_inertia[rows, body_ids] = ratio[..., None] * inertia
 
 
-def table_1_events(randomisation: Literal["nominal", "wide"]) -> dict[str, EventTermCfg]:
-    """The events of Table I that are not mjlab's own, by name; `base_com` takes the place of mjlab's."""
-    ranges = TABLE_1[randomisation]
+def randomisation_events(ranges: Randomisation) -> dict[str, EventTermCfg]:
+    """By mjlab's names where it has the event too; ranges that are 0 throughout make none."""
+    torso, hands = _links(G1_LAYOUT.anchor), _links(*G1_LAYOUT.hands)
+    events = {}
+    if _any(*ranges.torso_com_m):
+        events["base_com"] = _com(torso, ranges.torso_com_m)
+    if _any(ranges.torso_mass_kg):
+        events["torso_mass"] = _startup(mass_offset, asset_cfg=torso, offset_kg=ranges.torso_mass_kg)
+    if _any(ranges.hands_com_m):
+        events["hands_com"] = _com(hands, [ranges.hands_com_m] * 3)
+    if _any(ranges.hands_mass_kg):
+        events["hands_mass"] = _startup(mass_offset, asset_cfg=hands, offset_kg=ranges.hands_mass_kg)
+    if _any(ranges.encoder_bias_rad):
+        events["encoder_bias"] = _startup(
+            dr.encoder_bias, asset_cfg=SceneEntityCfg("robot"), bias_range=ranges.encoder_bias_rad
+        )
+    if ranges.foot_friction is not None:
+        feet = SceneEntityCfg("robot", geom_names=FEET)
+        events["foot_friction"] = _startup(
+            dr.geom_friction, asset_cfg=feet, operation="abs", ranges=ranges.foot_friction, shared_random=True
+        )
+    return events
 
-    def links(*names: str) -> SceneEntityCfg:
-        return SceneEntityCfg("robot", body_names=names)
 
-    def com(body: SceneEntityCfg, offset_m: tuple[float, float]) -> EventTermCfg:
-        params = {"asset_cfg": body, "operation": "add", "ranges": dict.fromkeys(range(3), offset_m)}
-        return EventTermCfg(mode="startup", func=dr.body_com_offset, params=params)
+def _any(*ranges: Range) -> bool:
+    return any(end != 0.0 for ends in ranges for end in ends)
 
-    def mass(body: SceneEntityCfg, offset_kg: tuple[float, float]) -> EventTermCfg:
-        return EventTermCfg(mode="startup", func=mass_offset, params={"asset_cfg": body, "offset_kg": offset_kg})
 
-    torso, hands = G1_LAYOUT.anchor, G1_LAYOUT.hands
-    return {
-        "base_com": com(links(torso), ranges.torso_com_offset_m),
-        "torso_mass": mass(links(torso), ranges.torso_mass_offset_kg),
-        "hands_mass": mass(links(*hands), ranges.hand_mass_offset_kg),
-        "hands_com": com(links(*hands), ranges.hand_com_offset_m),
-    }
+def _startup(function: Any, **params: Any) -> EventTermCfg:
+    return EventTermCfg(mode="startup", func=function, params=params)
+
+
+def _com(links: SceneEntityCfg, offset_m: Sequence[Range]) -> EventTermCfg:
+    return _startup(dr.body_com_offset, asset_cfg=links, operation="add", ranges=dict(enumerate(offset_m)))
+
+
+def _links(*names: str) -> SceneEntityCfg:
+    return SceneEntityCfg("robot", body_names=names)

@@ -7,7 +7,8 @@
 from mjlab.tasks.registry import register_mjlab_task
 
 from haloid.skills.mjlab_backend.runner import TrackingRunner
-from haloid.skills.mjlab_backend.task import ppo_cfg, tracking_env_cfg
+from haloid.skills.mjlab_backend.task import runner_cfg, tracking_env_cfg
+from haloid.skills.ppo import mjlab_ppo
 
 
 def task_id(randomisation: str, state_estimation: bool) -> str:
@@ -21,6 +22,6 @@ for _randomisation in ("nominal", "wide"):
             task_id=task_id(_randomisation, _state_estimation),
             env_cfg=tracking_env_cfg(**_choice),
             play_env_cfg=tracking_env_cfg(**_choice, play=True),
-            rl_cfg=ppo_cfg(),
+            rl_cfg=runner_cfg(mjlab_ppo()),
             runner_cls=TrackingRunner,
         )

@@ -10,13 +10,12 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
-from mjlab.rl import RslRlOnPolicyRunnerCfg
 from mjlab.scripts.train import TrainConfig, launch_training
 
 from haloid.errors import HaloidError
@@ -24,7 +23,9 @@ from haloid.outputs import atomic_file
 from haloid.skills.mjlab_backend.register import task_id
 from haloid.skills.mjlab_backend.robot import g1_spec, identified_spec_fn
 from haloid.skills.mjlab_backend.runner import POLICY
-from haloid.skills.mjlab_backend.task import ppo_cfg, tracking_env_cfg
+from haloid.skills.mjlab_backend.task import runner_cfg, tracking_env_cfg
+from haloid.skills.ppo import PpoConfig, mjlab_ppo
+from haloid.skills.randomisation import RandomisationName
 
 RUNS = "mjlab"
 """The folder of mjlab's own files in the output folder."""
@@ -57,13 +58,14 @@ class MjlabTraining:
     out: Path
     model: Path | None = None
     """patch.json or calibrated.xml of an identification; None: mjlab's own G1."""
-    randomisation: Literal["nominal", "wide"] = "nominal"
+    randomisation: RandomisationName = "nominal"
     state_estimation: bool = True
     pushes: bool = True
     robots: int = 4096
     """Simulated at once; on several GPUs, on each."""
     iterations: int = 30_000
     save_interval: int = 500
+    ppo: PpoConfig = field(default_factory=mjlab_ppo)
     gpu_ids: tuple[int, ...] | Literal["all"] | None = (0,)
     """None: on the CPU."""
     seed: int = 0
@@ -81,8 +83,8 @@ class MjlabPolicy:
     policy: Path
 
 
-def train_with_mjlab(training: MjlabTraining, ppo: RslRlOnPolicyRunnerCfg | None = None) -> MjlabPolicy:
-    """Trains until the last iteration; mjlab prints its progress. `ppo` takes the place of mjlab's own settings."""
+def train_with_mjlab(training: MjlabTraining) -> MjlabPolicy:
+    """Trains until the last iteration; mjlab prints its progress."""
     _check_gpus(training.gpu_ids)
     check_motion(training.motion)
     env = tracking_env_cfg(
@@ -94,8 +96,8 @@ def train_with_mjlab(training: MjlabTraining, ppo: RslRlOnPolicyRunnerCfg | None
     )
     env.scene.num_envs = training.robots
     env.sim.nan_guard.output_dir = str(training.out.resolve() / "nan")
-    agent = ppo or ppo_cfg()
-    agent.experiment_name, agent.logger, agent.upload_model = RUNS, "tensorboard", False
+    agent = runner_cfg(training.ppo)
+    agent.experiment_name = RUNS
     agent.seed, agent.max_iterations, agent.save_interval = training.seed, training.iterations, training.save_interval
     if training.resume:
         last = _last_checkpoint(training.out)
@@ -105,7 +107,9 @@ def train_with_mjlab(training: MjlabTraining, ppo: RslRlOnPolicyRunnerCfg | None
         env=env, agent=agent, log_root=str(training.out.resolve()), gpu_ids=gpu_ids, enable_nan_guard=True
     )
     with _environment_kept():
-        launch_training(task_id(training.randomisation, training.state_estimation), config)
+        launch_training(
+            task_id("nominal", state_estimation=True), config
+        )  # mjlab looks up nothing but the runner by it
     return _collect(training.out)
 
 
