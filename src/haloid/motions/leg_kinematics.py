@@ -1,8 +1,8 @@
 """Motions, legs: the pose of the pelvis and of a foot become the six angles of the leg between them.
 
 In: a pose of the whole robot (qpos) and where a foot (the ankle roll link) ought to be. Out: that qpos with the leg's
-angles. Levenberg–Marquardt steps on e = (position error, log(R_wanted R_footᵀ)) with MuJoCo's Jacobian, started from the
-angles at hand, so that a sequence of near poses costs two or three steps each, within the joints' ranges.
+angles. Levenberg–Marquardt steps on e = (position error, log(R_wanted R_footᵀ)) with MuJoCo's Jacobian, started from
+the angles at hand, so that a sequence of near poses costs two or three steps each, within the joints' ranges.
 """
 
 import mujoco

@@ -8,6 +8,7 @@ from haloid.errors import HaloidError
 from haloid.motions.frames import Frames
 from haloid.motions.own.one_leg import roundhouse_kick, side_kick, swallow
 from haloid.motions.own.standing import squat, stand, wave
+from haloid.motions.own.walking import step_in_place, walk
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ OWN_MOTIONS: dict[str, OwnMotion] = {
         OwnMotion("stand", "standing still with bent knees", "steady", stand),
         OwnMotion("squat", "twice 0.2 m down and up", "steady", squat),
         OwnMotion("wave", "both arms raised at the sides, waving", "steady", wave),
+        OwnMotion("step-in-place", "six steps on the spot", "steady", step_in_place),
+        OwnMotion("walk", "three steps forward and three back", "steady", walk),
         OwnMotion("swallow", "on one leg, trunk forward, the other leg stretched behind", "steady", swallow),
         OwnMotion("side-kick", "a kick to the side", "agile", side_kick),
         OwnMotion("roundhouse-kick", "a kick that swings from the side to the front", "agile", roundhouse_kick),

@@ -42,9 +42,8 @@ def frames_of_plan(plan: Plan) -> Frames:
             break
         com_xy_m = com_xy_m + com_of_zmp(missing_m, height_s2)
     else:
-        raise HaloidError(
-            f"the zero-moment point stays {1e3 * np.abs(missing_m).max():.1f} mm off the planned path; plan a slower motion"
-        )
+        off_mm = 1e3 * np.abs(missing_m).max()
+        raise HaloidError(f"the zero-moment point stays {off_mm:.1f} mm off the planned path; plan a slower motion")
     return Frames(FPS, scalar_joints(legs.model), qpos[:, :3], qpos[:, 3:7], qpos[:, 7:])
 
 

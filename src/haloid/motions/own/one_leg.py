@@ -1,7 +1,7 @@
 """Own motions on the left foot alone: swallow balance, side kick and roundhouse kick.
 
-All begin and end alike: the weight goes over the left sole, the right foot is lifted straight up, and back again. In
-between the right leg is free and the centre of mass follows so that the ground reaction stays under the left sole's centre.
+All begin and end alike: the weight goes over the left sole, the right foot is lifted up, and back again. In between
+the right leg is free, and the centre of mass follows so that the ground reaction stays under the left sole's centre.
 """
 
 import numpy as np
@@ -9,9 +9,9 @@ import numpy as np
 from haloid.motions.frames import Frames
 from haloid.motions.own.balance import frames_of_plan
 from haloid.motions.own.keyframes import (
+    STANCE_Y_M,
     STAND_HEIGHT_M,
     STAND_JOINTS,
-    STANCE_Y_M,
     FreeLeg,
     Plan,
     both,
