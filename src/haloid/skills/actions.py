@@ -9,6 +9,7 @@ step that should reach frame t, with e the observed errors against that frame,
 Both are torch modules, so that what is trained is what is exported: e is read off the actor's own observation.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,11 +18,17 @@ import torch
 from torch import nn
 
 from haloid.skills.observations import actor_term_names
+from haloid.skills.reference import Reference
 from haloid.skills.robot import TrackedRobot
+from haloid.skills.rotations import apply_inverse
 
 ActionMode = Literal["feedforward", "mjlab"]
 REACH_OF_SCALE = 0.5
 """Radians of target a unit of the network's output, as a part of mjlab's action scale."""
+
+
+FEEDBACK_LIMIT = 3.0
+"""Greatest feedback of the controller, in units of action: beyond it the servos only saturate."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +52,9 @@ def term_columns(joints: int, state_estimation: bool) -> TermColumns:
 class MjlabActions(nn.Module):
     """The network's output is the action."""
 
-    def __init__(self, robot: TrackedRobot) -> None:
+    def __init__(self, joints: int) -> None:
         super().__init__()
-        self.outputs = len(robot.joint_names)
+        self.outputs = joints
 
     def forward(self, observation: torch.Tensor, time_step: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
         return output
@@ -56,38 +63,27 @@ class MjlabActions(nn.Module):
 class FeedforwardActions(nn.Module):
     """The network corrects a controller that is computed from the training model."""
 
-    def __init__(
-        self,
-        robot: TrackedRobot,
-        target_rad: np.ndarray,
-        gain: np.ndarray,
-        reference_ang_vel_b: np.ndarray,
-        learned_joints: list[int],
-        state_estimation: bool,
-    ) -> None:
-        """Tables have a row a frame: targets (n,), gains (n, 6 + 2n), the root's angular velocity in its own axes."""
+    target: torch.Tensor
+    gain: torch.Tensor
+    ang_vel: torch.Tensor
+    reach: torch.Tensor
+    default: torch.Tensor
+    scale: torch.Tensor
+
+    def __init__(self, tables: Mapping[str, np.ndarray], joints: int, state_estimation: bool) -> None:
+        """`tables` are those of `feedforward_tables`."""
         super().__init__()
-        joints = len(robot.joint_names)
-        self.outputs = len(learned_joints)
         self._columns = term_columns(joints, state_estimation).slices
         self._joints = joints
-        reach = np.zeros((self.outputs, joints))
-        reach[np.arange(self.outputs), learned_joints] = REACH_OF_SCALE * robot.action_scale_rad[learned_joints]
-        tables = {
-            "target": target_rad,
-            "gain": gain,
-            "ang_vel": reference_ang_vel_b,
-            "reach": reach,
-            "default": robot.default_joint_pos_rad,
-            "scale": robot.action_scale_rad,
-        }
         for name, table in tables.items():
             self.register_buffer(name, torch.as_tensor(np.ascontiguousarray(table), dtype=torch.float32))
+        self.outputs = self.reach.shape[0]
 
     def forward(self, observation: torch.Tensor, time_step: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
         """(N, n) actions of (N, …) observations, (N,) frame indices and (N, outputs) network outputs."""
         error = self._error(observation, time_step)
         feedback = torch.matmul(self.gain[time_step], error.unsqueeze(-1)).squeeze(-1)
+        feedback = torch.clamp(feedback / self.scale, -FEEDBACK_LIMIT, FEEDBACK_LIMIT) * self.scale
         target = self.target[time_step] + feedback + torch.matmul(output, self.reach)
         return (target - self.default) / self.scale
 
@@ -102,3 +98,28 @@ class FeedforwardActions(nn.Module):
         velocity = command[:, self._joints :] - observation[:, columns["joint_vel"]]
         spin = self.ang_vel[time_step] - observation[:, columns["base_ang_vel"]]
         return torch.cat([rotation, spin, position, velocity], dim=1)
+
+
+Actions = MjlabActions | FeedforwardActions
+
+
+def feedforward_tables(
+    robot: TrackedRobot,
+    reference: Reference,
+    target_rad: np.ndarray,
+    gain: np.ndarray,
+    learned_joints: Sequence[str],
+) -> dict[str, np.ndarray]:
+    """What `FeedforwardActions` looks up, a row a frame: targets (n,), gains (n, 6 + 2n) and the root's spin."""
+    rows = [robot.joint_names.index(name) for name in learned_joints]
+    reach = np.zeros((len(rows), len(robot.joint_names)))
+    reach[np.arange(len(rows)), rows] = REACH_OF_SCALE * robot.action_scale_rad[rows]
+    root_quat, root_spin_w = reference.frames.body_quat_w[:, 0], reference.frames.body_ang_vel_w[:, 0]
+    return {
+        "target": target_rad,
+        "gain": gain,
+        "ang_vel": apply_inverse(root_quat, root_spin_w),
+        "reach": reach,
+        "default": robot.default_joint_pos_rad,
+        "scale": robot.action_scale_rad,
+    }

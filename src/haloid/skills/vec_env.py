@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from rsl_rl.env import VecEnv
 from tensordict import TensorDict
-from torch import nn
 
+from haloid.skills.actions import Actions
 from haloid.skills.environment import EPISODE_STEPS, Step, TrackingEnvironment
 
 
 class TrackingVecEnv(VecEnv):
-    def __init__(self, environment: TrackingEnvironment, actions: nn.Module) -> None:
+    def __init__(self, environment: TrackingEnvironment, actions: Actions) -> None:
         self.environment, self.actions = environment, actions
-        self.num_envs, self.num_actions = environment.robots, int(actions.outputs)
+        self.num_envs, self.num_actions = environment.robots, actions.outputs
         self.max_episode_length = EPISODE_STEPS
         self.episode_length_buf = torch.zeros(self.num_envs, dtype=torch.long)
         self.device, self.cfg = "cpu", {}
