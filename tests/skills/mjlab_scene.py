@@ -12,31 +12,9 @@ import torch
 from mjlab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from scipy.spatial.transform import Rotation
 
-from haloid.motions.frames import Frames, motion_of
 from haloid.recordings.motion import Motion
-from haloid.robots.load import load_spec, scalar_joints
 
-FRAMES = 180
-
-
-def lively_motion() -> Motion:
-    """3.6 s in which every joint moves and the root turns, tilts and travels; no robot could do it, any can be told."""
-    time_s = np.arange(FRAMES) / 50.0
-    model = load_spec("g1").compile()
-    names = scalar_joints(model)
-    ranges = np.array([model.joint(name).range for name in names])
-    phase = np.linspace(0.0, 5.0, len(names))
-    wave = np.sin(2.0 * time_s[:, None] + phase)
-    angles = np.stack([0.1 * np.sin(time_s), 0.2 * np.sin(1.5 * time_s), 2.5 * time_s], axis=1)
-    return motion_of(
-        Frames(
-            fps=50.0,
-            joint_names=names,
-            root_pos_w_m=np.stack([0.3 * time_s, 0.1 * np.sin(time_s), 0.76 + 0.05 * np.sin(3 * time_s)], axis=1),
-            root_quat_wxyz=Rotation.from_euler("xyz", angles).as_quat(scalar_first=True),
-            joint_pos_rad=ranges.mean(axis=1) + 0.2 * np.ptp(ranges, axis=1) * wave,
-        )
-    )
+ROBOTS = 8
 
 
 @dataclass(frozen=True)
@@ -60,7 +38,7 @@ class RobotState:
 def states_near(motion: Motion, count: int, spread: float, seed: int) -> RobotState:
     """States off the motion's frames by about `spread` metres, radians, and ten times that in velocities."""
     random = np.random.default_rng(seed)
-    frame = random.integers(0, FRAMES, count)
+    frame = random.integers(0, len(motion.joint_pos_rad), count)
     root = Rotation.from_quat(motion.body_quat_wxyz[frame, 0], scalar_first=True)
     root = Rotation.from_rotvec(spread * random.normal(size=(count, 3))) * root
     position = motion.body_pos_w_m[frame, 0] + spread * random.normal(size=(count, 3))

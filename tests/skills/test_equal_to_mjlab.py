@@ -7,9 +7,8 @@ import pytest
 pytest.importorskip("mjlab")
 
 from mjlab.tasks.tracking.config.g1.env_cfgs import unitree_g1_flat_tracking_env_cfg
-from tests.skills.mjlab_scene import MjlabScene, RobotState, lively_motion, states_near, tensor
+from tests.skills.mjlab_scene import ROBOTS, RobotState, states_near, tensor
 
-from haloid.recordings.motion_export import write_motion
 from haloid.skills.observations import (
     NOISE,
     Sensed,
@@ -21,29 +20,12 @@ from haloid.skills.observations import (
 from haloid.skills.reference import Poses, reference_of
 from haloid.skills.relative import carried_along
 from haloid.skills.rewards import WEIGHTS, reward_terms
-from haloid.skills.robot import TrackedRobot, tracked_robot
+from haloid.skills.robot import TrackedRobot
 from haloid.skills.terminations import termination_terms
 
 pytestmark = pytest.mark.slow
 
-ROBOTS = 8
 TOLERANCE = 1e-4
-
-
-@pytest.fixture(scope="module")
-def motion():
-    return lively_motion()
-
-
-@pytest.fixture(scope="module")
-def robot() -> TrackedRobot:
-    return tracked_robot("g1")
-
-
-@pytest.fixture(scope="module")
-def scene(motion, tmp_path_factory) -> MjlabScene:
-    file = write_motion(motion, tmp_path_factory.mktemp("mjlab") / "lively.npz")
-    return MjlabScene(unitree_g1_flat_tracking_env_cfg(), file, ROBOTS)
 
 
 class Ours:
