@@ -63,8 +63,9 @@ def count(task: Task) -> dict:
         checkpoint.with_suffix(".new").replace(checkpoint)
         task.report(f"at {reached}")
         if first and reached == task.arguments.get("pause_at"):
-            task.report(f"process {os.getpid()}")
-            time.sleep(600)
+            while True:
+                task.report(f"process {os.getpid()}")
+                time.sleep(0.5)
         time.sleep(task.arguments.get("step_s", 0))
         if task.seconds_left() < 0:
             raise Unfinished(f"stopped at {reached}")

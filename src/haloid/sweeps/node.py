@@ -11,7 +11,6 @@ import hashlib
 import tempfile
 import time
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from haloid.sweeps.parcel import Packer, Parcel
 _POLL_S = 0.1
 
 
-@cache
 def code_identity() -> str:
     """The version of haloid and a digest of all its files: the same on two machines that run the same code."""
     root = Path(haloid.__file__).parent
@@ -54,7 +52,8 @@ def _follow(child: Child, packer: Packer, parcels_every_s: float) -> Iterator[An
     sent_s = time.monotonic()
     while True:
         status = child.exit_status()  # before the reports and files, so that none is missed
-        yield from child.reports()
+        for line in child.reports():  # noqa: UP028 (Ray sends into generators, and a list takes nothing)
+            yield line
         if status is not None or time.monotonic() - sent_s >= parcels_every_s:
             changed = packer.pack()
             if changed is not None:

@@ -11,6 +11,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import haloid
 from haloid.errors import HaloidError
 from haloid.sweeps.child import why_no_outcome
 from haloid.sweeps.folder import SweepError
@@ -96,7 +97,7 @@ class RayCluster:
                 "Run the sweep on a machine of the cluster, with its HOST:PORT or «auto»."
             )
         try:
-            self._ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING)
+            self._ray.init(address=address, log_to_driver=False, configure_logging=False)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise SweepError(
                 f"No Ray cluster answers at {address}: {error} Start one with «ray start --head», join it from this "
@@ -117,22 +118,22 @@ class RayCluster:
         answers = [probe.options(scheduling_strategy=strategy(n["NodeID"], soft=False)).remote() for n in nodes]
         for node, answer in zip(nodes, answers, strict=True):
             try:
-                found = self._ray.get(answer, timeout=_PROBE_S)
+                found, here = self._ray.get(answer, timeout=_PROBE_S), code_identity()
             except self._ray.exceptions.RayError as error:
                 raise SweepError(
                     f"The Ray node {node['NodeManagerAddress']} does not answer: {error}. See «ray status»."
                 ) from error
-            if found != code_identity():
+            if found != here:
                 raise SweepError(
-                    f"The Ray node {node['NodeManagerAddress']} has haloid {found}; this machine has "
-                    f"{code_identity()}. Install the same haloid on every node."
+                    f"The Ray node {node['NodeManagerAddress']} has haloid {found}; this machine has {here}. "
+                    "Install the same haloid on every node."
                 )
 
     def _send(self, name: str) -> None:
         parcel = Packer(self._folders[name]).pack()
         task = self._ray.remote(num_cpus=self._threads, max_retries=0)(_node_task())
         stream = task.options(name=name).remote(
-            code_identity(), parcel, self._threads, self._deadline_unix_s, PARCELS_EVERY_S
+            haloid.__version__, parcel, self._threads, self._deadline_unix_s, PARCELS_EVERY_S
         )
         self._streams[stream] = name
 
@@ -158,6 +159,7 @@ class RayCluster:
     def _lose(self, stream: Any, error: Exception) -> Happening:
         """The node is gone, or Ray's process on it: send the job to another, with the files that have come home."""
         name = self._streams[stream]
+        self._ray.cancel(stream)  # should it live on after all, as a task whose files alone were lost does
         reason = str(error).splitlines()[0]
         self._losses[name] += 1
         if self._losses[name] > _LOSSES:
@@ -183,17 +185,18 @@ def _node_probe() -> Any:
 
 
 def _node_task() -> Any:
-    """The function that runs a job on a node; checks the code once more, for nodes that joined after the start."""
+    """The function that runs a job on a node; asks for the version once more, as a node may have joined since."""
 
-    def run_job(identity: str, parcel: Any, threads: int, deadline_unix_s: float, parcels_every_s: float) -> Any:
+    def run_job(version: str, parcel: Any, threads: int, deadline_unix_s: float, parcels_every_s: float) -> Any:
         import ray
 
-        from haloid.sweeps.node import code_identity, run_here
+        import haloid
 
-        context = ray.get_runtime_context()
-        where = f"on the Ray node {context.get_node_id()[:8]} at {ray.util.get_node_ip_address()}"
-        if code_identity() != identity:
-            raise RuntimeError(f"{where} is haloid {code_identity()}, and {identity} where the sweep was started")
+        where = f"on the Ray node {ray.get_runtime_context().get_node_id()[:8]} at {ray.util.get_node_ip_address()}"
+        if haloid.__version__ != version:
+            raise RuntimeError(f"{where} is haloid {haloid.__version__}, and {version} where the sweep was started")
+        from haloid.sweeps.node import run_here
+
         yield where
         yield from run_here(parcel, threads, deadline_unix_s, parcels_every_s)
 
