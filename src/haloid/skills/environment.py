@@ -9,6 +9,8 @@ in mjlab, reaching the end of a motion ends the episode (as a time-out, which do
 see the state after the step, not one physics step before it.
 """
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +19,7 @@ import numpy as np
 
 from haloid.errors import HaloidError
 from haloid.skills.observations import Sensed, actor_observation, critic_observation, observation_terms
-from haloid.skills.randomisation import RANDOMISATIONS, Randomisation, randomise
+from haloid.skills.randomisation import RANDOMISATIONS, RANDOMISED_FIELDS, Randomisation, randomise
 from haloid.skills.reference import CONTROL_HZ, Poses, Reference
 from haloid.skills.relative import carried_along
 from haloid.skills.rewards import WEIGHTS, reward_terms
@@ -62,6 +64,8 @@ class EnvironmentConfig:
     delay_s: float = 0.0
     """From the policy's target to the servos."""
     adaptive_sampling: bool = True
+    restart: bool = True
+    """Whether a robot starts anew when its episode ends; otherwise it goes on, at the end in the motion's last frame."""
 
 
 @dataclass(frozen=True)
@@ -78,14 +82,6 @@ class Step:
     """Mean distance of the tracked bodies from the reference, in the world."""
 
 
-class DivergedError(HaloidError):
-    """Simulations whose state is no longer finite."""
-
-    def __init__(self, robots: np.ndarray) -> None:
-        super().__init__(f"{len(robots)} simulations left the finite numbers, the first is robot {robots[0]}")
-        self.robots = robots
-
-
 class TrackingEnvironment:
     def __init__(self, robot: TrackedRobot, reference: Reference, config: EnvironmentConfig) -> None:
         from mjbatch import Batch
@@ -96,6 +92,10 @@ class TrackingEnvironment:
         self.sampling = AdaptiveSampling(reference, config.adaptive_sampling)
         self.diverged = 0
         """Simulations that had to be started anew because their state was not finite."""
+        self.on_diverged: Callable[[dict[str, np.ndarray]], None] | None = None
+        """Is told the state before the step of a simulation that left the finite numbers."""
+        self.physics_s = 0.0
+        """Time spent in MuJoCo."""
         number, joints = config.robots, len(robot.joint_names)
         model = robot.model
         self._substeps = round(STEP_S / model.opt.timestep)
@@ -129,20 +129,19 @@ class TrackingEnvironment:
         return self.config.robots
 
     def step(self, action: np.ndarray) -> Step:
-        """Drive all robots for 20 ms; those whose episode ends are started anew before observations are made."""
+        """Drive all robots for 20 ms; those whose episode ends start anew (unless told not to) before observations are made."""
         last_action, self.action = self.action, np.asarray(action, dtype=np.float32)
+        before = self._state.copy()
         self._drive()
-        unusable = ~(np.isfinite(self._qpos).all(axis=1) & np.isfinite(self._qvel).all(axis=1))
+        unusable = np.asarray(~(np.isfinite(self._qpos).all(axis=1) & np.isfinite(self._qvel).all(axis=1)))
         if unusable.any():
-            self.diverged += int(unusable.sum())
-            self._put_in_frames(np.flatnonzero(unusable), self.time_step[unusable] - 1)
+            self._rescue(np.flatnonzero(unusable), before)
         self._sense(None)
         self.episode_step += 1
         poses, frame = self.poses(), self.reference.frames.at(self.time_step)
         carried = carried_along(poses, frame, self._anchor)
-        ends = termination_terms(poses, frame, carried[0], self._anchor, self._ends, self.difficulty.termination) | {
-            "diverged": unusable
-        }
+        ends = termination_terms(poses, frame, carried[0], self._anchor, self._ends, self.difficulty.termination)
+        ends["diverged"] = unusable
         terms = reward_terms(poses, frame, carried, self.action, last_action, self._limits, self._anchor)
         weighted = {name: WEIGHTS[name] * term for name, term in terms.items()}
         terminated = np.any(list(ends.values()), axis=0)
@@ -160,8 +159,8 @@ class TrackingEnvironment:
         if terminated.any():
             self.sampling.failed_at(self.time_step[terminated])
         done = np.flatnonzero(terminated | timed_out)
-        self.time_step += 1
-        if done.size:
+        np.minimum(self.time_step + 1, last_frame, out=self.time_step)
+        if done.size and self.config.restart:
             self.reset(done)
         self.sampling.end_step()
         return result
@@ -235,19 +234,32 @@ class TrackingEnvironment:
         self.random.bit_generator.state = state["random"]
         self._sense(None)
 
+    def _rescue(self, robots: np.ndarray, before: np.ndarray) -> None:
+        """Tell what is needed to see the divergence again, and put the robots where they should be."""
+        self.diverged += len(robots)
+        if self.on_diverged is not None:
+            fields = {name: self._batch.expand(name)[robots[0]] for name in RANDOMISED_FIELDS}
+            targets = {"state_before": before[robots[0]], "ctrl": self._ctrl[robots[0]]}
+            self.on_diverged({**targets, **fields, "time_step": self.time_step[robots[0]]})
+        self._put_in_frames(robots, self.time_step[robots] - 1)
+
     def _drive(self) -> None:
         target = self._default + self._scale * self.action - self.encoder_bias
+        started = time.perf_counter()
         self._flags[:] = self._flags_in_steps
         if self._delay_substeps:
             self._batch.step(nstep=self._delay_substeps)
         self._ctrl[:] = target
         if self._substeps > self._delay_substeps:
             self._batch.step(nstep=self._substeps - self._delay_substeps)
+        self.physics_s += time.perf_counter() - started
 
     def _sense(self, robots: np.ndarray | None) -> None:
         """Sensors are computed once a control step, not in every physics step."""
+        started = time.perf_counter()
         self._flags[:] = self._flags_with_sensors
         self._batch.refresh_sensor_range(robots, (0, self.robot.model.nsensordata))
+        self.physics_s += time.perf_counter() - started
 
     def _put_in_frames(self, robots: np.ndarray, frames: np.ndarray) -> None:
         frame, scale, number = self.reference.frames.at(frames), self.difficulty.reset, len(robots)
