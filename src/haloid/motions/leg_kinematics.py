@@ -11,7 +11,7 @@ import numpy as np
 from haloid.errors import HaloidError
 from haloid.motions.frames import floating_root
 
-SIDES = ("left", "right")
+SIDES: tuple[str, ...] = ("left", "right")
 LEG_JOINTS = ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll")
 
 _TOLERANCE = 1e-6

@@ -6,6 +6,7 @@ from typing import Literal
 
 from haloid.errors import HaloidError
 from haloid.motions.frames import Frames
+from haloid.motions.own.jump import yaw_jump
 from haloid.motions.own.one_leg import roundhouse_kick, side_kick, swallow
 from haloid.motions.own.standing import squat, stand, wave
 from haloid.motions.own.walking import step_in_place, walk
@@ -29,6 +30,7 @@ OWN_MOTIONS: dict[str, OwnMotion] = {
         OwnMotion("wave", "both arms raised at the sides, waving", "steady", wave),
         OwnMotion("step-in-place", "six steps on the spot", "steady", step_in_place),
         OwnMotion("walk", "three steps forward and three back", "steady", walk),
+        OwnMotion("yaw-jump", "a jump with a quarter turn to the left", "agile", yaw_jump),
         OwnMotion("swallow", "on one leg, trunk forward, the other leg stretched behind", "steady", swallow),
         OwnMotion("side-kick", "a kick to the side", "agile", side_kick),
         OwnMotion("roundhouse-kick", "a kick that swings from the side to the front", "agile", roundhouse_kick),

@@ -6,6 +6,7 @@ momentum L about the centre of mass adds, p = c − h c'' + (−L_y', L_x') / m(
 and taken out by solving for the error and repeating (Kajita et al. 2003, the dynamics filter).
 """
 
+from dataclasses import dataclass
 from functools import cache
 
 import mujoco
@@ -16,13 +17,25 @@ from scipy.spatial.transform import Rotation
 from haloid.errors import HaloidError
 from haloid.motions.frames import Frames, angular_velocity_in_body
 from haloid.motions.leg_kinematics import LEG_JOINTS, SIDES, LegKinematics
-from haloid.motions.own.keyframes import FPS, STAND_JOINTS, FreeLeg, Plan, both, curve, standing_foot, times_of
+from haloid.motions.own.flight import turn_to_keep_momentum
+from haloid.motions.own.keyframes import (
+    FPS,
+    STAND_HEIGHT_M,
+    STAND_JOINTS,
+    FreeLeg,
+    Plan,
+    both,
+    curve,
+    standing_foot,
+    times_of,
+)
 from haloid.robots.load import load_spec, scalar_joints
 
 GRAVITY_M_S2 = 9.81
 
-_FILTER_ROUNDS = 8
-_ZMP_TOLERANCE_M = 5e-4
+_FILTER_ROUNDS = 20
+_ZMP_TOLERANCE_M = 1e-3
+_TURN_TOLERANCE_RAD = 2e-3
 _COM_TOLERANCE_M = 1e-7
 _PELVIS_PER_COM = 1.2
 """How far the pelvis goes to move the centre of mass by 1: the feet stay behind."""
@@ -33,31 +46,49 @@ def frames_of_plan(plan: Plan) -> Frames:
     legs = LegKinematics(_model())
     times_s = times_of(plan.duration_s)
     planned_xy_m = curve(plan.zmp_xy_m, times_s)
-    com_xy_m = com_of_zmp(planned_xy_m, np.full(len(times_s), 0.07))
+    take_off_s, landing_s = plan.flight_s or (np.inf, np.inf)
+    in_flight = (times_s > take_off_s - 0.5 / FPS) & (times_s < landing_s + 0.5 / FPS)
+    com_xy_m = com_of_zmp(planned_xy_m, np.full(len(times_s), 0.07), in_flight)
+    turn_rad = np.zeros((len(times_s), 3))
     for _ in range(_FILTER_ROUNDS):
-        qpos = _poses(plan, legs, times_s, com_xy_m)
-        zmp_xy_m, height_s2 = zmp_of(legs.model, qpos)
-        missing_m = planned_xy_m - zmp_xy_m
-        if np.abs(missing_m).max() < _ZMP_TOLERANCE_M:
+        qpos = _poses(plan, legs, times_s, com_xy_m, Rotation.from_rotvec(turn_rad))
+        momenta = momenta_of(legs.model, qpos)
+        zmp_xy_m, height_s2 = zmp_of(momenta)
+        missing_m = np.where(in_flight[:, None], 0.0, planned_xy_m - zmp_xy_m)
+        missing_turn_rad = turn_to_keep_momentum(legs.model, qpos, momenta.angular, in_flight, times_s)
+        if np.abs(missing_m).max() < _ZMP_TOLERANCE_M and np.abs(missing_turn_rad).max() < _TURN_TOLERANCE_RAD:
             break
-        com_xy_m = com_xy_m + com_of_zmp(missing_m, height_s2)
+        turn_rad = turn_rad + missing_turn_rad
+        com_xy_m = com_xy_m + com_of_zmp(missing_m, height_s2, in_flight)
     else:
         off_mm = 1e3 * np.abs(missing_m).max()
         raise HaloidError(f"the zero-moment point stays {off_mm:.1f} mm off the planned path; plan a slower motion")
     return Frames(FPS, scalar_joints(legs.model), qpos[:, :3], qpos[:, 3:7], qpos[:, 7:])
 
 
-def com_of_zmp(zmp_xy_m: np.ndarray, height_s2: np.ndarray) -> np.ndarray:
-    """(T, 2) path c of the centre of mass with c − h c'' = p; at the ends, where the robot stands, c = p."""
-    ratio = height_s2[1:-1] * FPS**2
+def com_of_zmp(zmp_xy_m: np.ndarray, height_s2: np.ndarray, in_flight: np.ndarray) -> np.ndarray:
+    """(T, 2) path c of the centre of mass with c − h c'' = p, in flight c'' = 0; at the ends c = p."""
+    ratio = np.where(in_flight, 1.0, height_s2 * FPS**2)[1:-1]
+    borne = np.where(in_flight, 0.0, 1.0)
     bands = np.ones((3, len(zmp_xy_m)))
     bands[0, :2], bands[2, -2:] = 0.0, 0.0
-    bands[0, 2:], bands[1, 1:-1], bands[2, :-2] = -ratio, 1 + 2 * ratio, -ratio
-    return solve_banded((1, 1), bands, zmp_xy_m)
+    bands[0, 2:], bands[1, 1:-1], bands[2, :-2] = -ratio, borne[1:-1] + 2 * ratio, -ratio
+    return solve_banded((1, 1), bands, zmp_xy_m * borne[:, None])
 
 
-def zmp_of(model: mujoco.MjModel, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(T, 2) zero-moment point on the ground and (T,) h = c_z / (g + c_z''), by the rate of the robot's momenta."""
+@dataclass(frozen=True)
+class Momenta:
+    """Of the whole robot in every frame."""
+
+    mass_kg: float
+    com_m: np.ndarray
+    """(T, 3)"""
+    angular: np.ndarray
+    """(T, 3) kg·m²/s about the centre of mass."""
+
+
+def momenta_of(model: mujoco.MjModel, qpos: np.ndarray) -> Momenta:
+    """Centre of mass and angular momentum of poses `FPS` a second."""
     data, step_s = mujoco.MjData(model), 1.0 / FPS
     qvel = np.concatenate(
         [
@@ -75,12 +106,18 @@ def zmp_of(model: mujoco.MjModel, qpos: np.ndarray) -> tuple[np.ndarray, np.ndar
         mujoco.mj_comVel(model, data)
         mujoco.mj_subtreeVel(model, data)
         com_m[row], angular_momentum[row] = data.subtree_com[1], data.subtree_angmom[1]
+    return Momenta(model.body_subtreemass[1], com_m, angular_momentum)
+
+
+def zmp_of(momenta: Momenta) -> tuple[np.ndarray, np.ndarray]:
+    """(T, 2) zero-moment point on the ground and (T,) h = c_z / (g + c_z''), by the rate of the momenta."""
+    com_m, step_s = momenta.com_m, 1.0 / FPS
     acceleration = np.zeros_like(com_m)
     acceleration[1:-1] = (com_m[2:] - 2 * com_m[1:-1] + com_m[:-2]) / step_s**2
-    rate = np.gradient(angular_momentum, step_s, axis=0)
+    rate = np.gradient(momenta.angular, step_s, axis=0)
     up = GRAVITY_M_S2 + acceleration[:, 2]
     height_s2 = com_m[:, 2] / up
-    turning = np.stack([-rate[:, 1], rate[:, 0]], axis=1) / (model.body_subtreemass[1] * up)[:, None]
+    turning = np.stack([-rate[:, 1], rate[:, 0]], axis=1) / (momenta.mass_kg * up)[:, None]
     return com_m[:, :2] - height_s2[:, None] * acceleration[:, :2] + turning, height_s2
 
 
@@ -89,13 +126,14 @@ def _model() -> mujoco.MjModel:
     return load_spec("g1").compile()
 
 
-def _poses(plan: Plan, legs: LegKinematics, times_s: np.ndarray, com_xy_m: np.ndarray) -> np.ndarray:
-    """(T, nq) whose centre of mass follows the path."""
+def _poses(plan: Plan, legs: LegKinematics, times_s: np.ndarray, com_xy_m: np.ndarray, turn: Rotation) -> np.ndarray:
+    """(T, nq) whose centre of mass follows the path, the pelvis turned from its planned pose."""
     model = legs.model
     heights_m = curve(plan.height_m, times_s)
-    pelvis = Rotation.from_euler("xyz", curve(plan.pelvis_rpy_rad, times_s))
+    pelvis = turn * Rotation.from_euler("xyz", curve(plan.pelvis_rpy_rad, times_s))
     feet = {side: _foot_poses(plan, side, times_s) for side in SIDES}
     current = model.qpos0.copy()
+    current[2] = STAND_HEIGHT_M
     for name, angle in both(**STAND_JOINTS).items():
         current[model.joint(name).qposadr] = angle
     upper = _upper_body(plan, model, times_s, current)
@@ -104,7 +142,9 @@ def _poses(plan: Plan, legs: LegKinematics, times_s: np.ndarray, com_xy_m: np.nd
     for row, time_s in enumerate(times_s):
         if row > 1:
             current = 2 * rows[row - 1] - rows[row - 2]  # the motion is smooth, so this is a near guess
-        current[2:3], current[3:7] = heights_m[row], pelvis[row].as_quat(scalar_first=True)
+        current[3:7] = pelvis[row].as_quat(scalar_first=True)
+        if not plan.height_is_com:
+            current[2:3] = heights_m[row]
         current[7 + 12 :] = upper[row]
         leg = plan.free_leg
         bound: list[str] = list(SIDES)
@@ -113,23 +153,24 @@ def _poses(plan: Plan, legs: LegKinematics, times_s: np.ndarray, com_xy_m: np.nd
                 free[leg.side] = _free_angles(leg, times_s, current[legs.addresses(leg.side)])
             current[legs.addresses(leg.side)] = free[leg.side][row]
             bound.remove(leg.side)
-        current = _over(legs, current, com_xy_m[row], {side: feet[side][row] for side in bound})
+        goal_m = np.append(com_xy_m[row], heights_m[row]) if plan.height_is_com else com_xy_m[row]
+        current = _over(legs, current, goal_m, {side: feet[side][row] for side in bound})
         rows[row] = current
     return rows
 
 
-def _over(legs: LegKinematics, qpos: np.ndarray, com_xy_m: np.ndarray, feet: dict[str, np.ndarray]) -> np.ndarray:
-    """`qpos` with the pelvis moved until the centre of mass is there, the feet in their poses."""
+def _over(legs: LegKinematics, qpos: np.ndarray, com_m: np.ndarray, feet: dict[str, np.ndarray]) -> np.ndarray:
+    """`qpos` with the pelvis moved until the centre of mass is there (in x and y, or all three), the feet in place."""
     qpos = qpos.copy()
     for _ in range(40):
         for side, pose in feet.items():
             qpos = legs.reach(side, qpos, pose[:3], pose[3:])
-        missing_m = com_xy_m - legs.com_w_m(qpos)[:2]
+        missing_m = com_m - legs.com_w_m(qpos)[: len(com_m)]
         if np.abs(missing_m).max() < _COM_TOLERANCE_M:
             return qpos
-        qpos[:2] += _PELVIS_PER_COM * missing_m
+        qpos[: len(com_m)] += _PELVIS_PER_COM * missing_m
     raise HaloidError(
-        f"the centre of mass cannot be brought to {com_xy_m} m with the feet in place; plan a smaller motion"
+        f"the centre of mass cannot be brought to {com_m} m with the feet in place; plan a smaller motion"
     )
 
 

@@ -32,8 +32,13 @@ Keys = Sequence[tuple[float, float | Sequence[float]]]
 """(time in s, value or values) in order of time."""
 
 
-def curve(keys: Keys, times_s: np.ndarray) -> np.ndarray:
-    """(T, n) values through the keys, twice continuously differentiable, constant outside them."""
+def curve(keys: Keys | np.ndarray, times_s: np.ndarray) -> np.ndarray:
+    """(T, n) values through the keys, twice continuously differentiable, constant outside them.
+
+    An array is a curve already, one row for each time.
+    """
+    if isinstance(keys, np.ndarray):
+        return keys
     at = np.array([key[0] for key in keys])
     values = np.array([np.atleast_1d(key[1]) for key in keys], float)
     if len(at) == 1:
@@ -83,9 +88,12 @@ class Plan:
 
     duration_s: float
     zmp_xy_m: Keys = ((0.0, (0.0, 0.0)),)
-    height_m: Keys = ((0.0, STAND_HEIGHT_M),)
-    """Of the pelvis' origin."""
-    pelvis_rpy_rad: Keys = ((0.0, (0.0, 0.0, 0.0)),)
+    height_m: Keys | np.ndarray = ((0.0, STAND_HEIGHT_M),)
+    """Of the pelvis' origin, or of the centre of mass if `height_is_com`."""
+    height_is_com: bool = False
+    flight_s: tuple[float, float] | None = None
+    """From take-off to landing; in between the ground bears nothing."""
+    pelvis_rpy_rad: Keys | np.ndarray = ((0.0, (0.0, 0.0, 0.0)),)
     """Roll, pitch and yaw: Rz(yaw) Ry(pitch) Rx(roll)."""
     feet: dict[str, np.ndarray] = field(default_factory=dict)
     """By side, (T, 6): position and roll, pitch, yaw of the ankle roll link."""
