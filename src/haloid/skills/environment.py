@@ -65,7 +65,7 @@ class EnvironmentConfig:
     """From the policy's target to the servos."""
     adaptive_sampling: bool = True
     restart: bool = True
-    """Whether a robot starts anew when its episode ends; otherwise it goes on, at the end in the motion's last frame."""
+    """Whether a robot starts anew when its episode ends; otherwise it goes on, at last in the motion's last frame."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class TrackingEnvironment:
         return self.config.robots
 
     def step(self, action: np.ndarray) -> Step:
-        """Drive all robots for 20 ms; those whose episode ends start anew (unless told not to) before observations are made."""
+        """Drive all robots for 20 ms; those whose episode ends start anew before observations (`restart`)."""
         last_action, self.action = self.action, np.asarray(action, dtype=np.float32)
         before = self._state.copy()
         self._drive()
