@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from haloid.cli import console
 from haloid.errors import HaloidError
 
 if TYPE_CHECKING:
+    import mujoco
+
     from haloid.motions.check import Finding
     from haloid.recordings.motion import Motion
 
@@ -45,7 +48,7 @@ class List:
         haloid motions list ~/motions
     """
 
-    folder: Annotated[Path | None, tyro.conf.Positional] = None
+    folder: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")] = None
     """A folder with motion files."""
 
 
@@ -57,7 +60,7 @@ class Check(Reading):
         haloid motions check squat dance.csv --fps-in 60
     """
 
-    motions: tyro.conf.Positional[tuple[str, ...]] = ()
+    motions: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="MOTION [MOTION …]")] = ()
     """Names of own motions, or files."""
 
 
@@ -69,7 +72,7 @@ class Convert(Changes):
         haloid motions convert asap/squat.pkl -o out/squat.npz --ground contact
     """
 
-    source: tyro.conf.Positional[str] = tyro.MISSING
+    source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MOTION")] = tyro.MISSING
     """Name of an own motion, or a file."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = tyro.MISSING
     """File to write, NAME.npz."""
@@ -83,7 +86,7 @@ class Preview(Changes):
         haloid motions preview side-kick -o out/side-kick.png
     """
 
-    source: tyro.conf.Positional[str] = tyro.MISSING
+    source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MOTION")] = tyro.MISSING
     """Name of an own motion, or a file."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = tyro.MISSING
     """Picture to write: .png, .svg or .pdf."""
@@ -92,10 +95,10 @@ class Preview(Changes):
 
 
 Action = (
-    Annotated[List, tyro.conf.subcommand("list")]
-    | Annotated[Check, tyro.conf.subcommand("check")]
-    | Annotated[Convert, tyro.conf.subcommand("convert")]
-    | Annotated[Preview, tyro.conf.subcommand("preview")]
+    Annotated[List, tyro.conf.subcommand("list", description=inspect.getdoc(List))]
+    | Annotated[Check, tyro.conf.subcommand("check", description=inspect.getdoc(Check))]
+    | Annotated[Convert, tyro.conf.subcommand("convert", description=inspect.getdoc(Convert))]
+    | Annotated[Preview, tyro.conf.subcommand("preview", description=inspect.getdoc(Preview))]
 )
 
 
@@ -132,6 +135,7 @@ def _list(action: List) -> None:
     from haloid.motions.load import SUFFIXES
     from haloid.motions.own import OWN_MOTIONS, own_motion
     from haloid.report import Table
+    from haloid.robots.load import load_spec
 
     rows = []
     with console.progress("Listing") as say:
@@ -147,18 +151,17 @@ def _list(action: List) -> None:
     files = sorted(path for path in action.folder.rglob("*") if path.is_file() and path.suffix.lower() in SUFFIXES)
     if not files:
         raise HaloidError(f"{action.folder} holds no motion files ({', '.join(SUFFIXES[:3])}).")
-    console.print_table(
-        Table(["file", "frames", "a second", "what it is"], [_file_row(path, action.folder) for path in files])
-    )
+    model = load_spec("g1").compile()
+    rows = [_file_row(path, action.folder, model) for path in files]
+    console.print_table(Table(["file", "frames", "a second", "what it is"], rows))
 
 
-def _file_row(path: Path, folder: Path) -> list[str | int | float]:
+def _file_row(path: Path, folder: Path, model: mujoco.MjModel) -> list[str | int | float]:
     from haloid.motions.load import kind_of, read_frames
-    from haloid.robots.load import load_spec
 
     shown = str(path.relative_to(folder))
     try:
-        frames = read_frames(path, load_spec("g1").compile(), order="mjcf")
+        frames = read_frames(path, model, order="mjcf")
     except HaloidError as error:
         return [shown, "–", "–", textwrap.shorten(str(error).removeprefix(f"{path}: "), 60, placeholder=" …")]
     rate = "not stated" if kind_of(path) == "csv" else f"{frames.fps:.3g}"
@@ -182,25 +185,30 @@ def _check(action: Check) -> None:
         errors = sum(finding.severity == "error" for finding in findings)
         bad += [source] if errors else []
         console.results.print(
-            f"{source}: {len(frames)} frames at {frames.fps:.3g} a second, {errors} errors, "
-            f"{len(findings) - errors} warnings",
+            f"{source}: {len(frames)} frames at {frames.fps:.3g} a second, {_counted(errors, 'error')}, "
+            f"{_counted(len(findings) - errors, 'warning')}",
             soft_wrap=True,
         )
         if findings:
             columns = ["", "finding", "where", "when (s)", "found", "limit"]
             console.print_table(Table(columns, [_finding_row(finding) for finding in findings]))
             for advice in dict.fromkeys(finding.advice for finding in findings):
-                about = dict.fromkeys(finding.what.split(",")[0] for finding in findings if finding.advice == advice)
+                about = dict.fromkeys(finding.what for finding in findings if finding.advice == advice)
                 console.results.print(f"  {', '.join(about)}: {advice}", soft_wrap=True)
     if bad:
-        raise HaloidError(f"{len(bad)} of {len(action.motions)} motions have errors: {', '.join(bad)}")
+        raise HaloidError(f"{len(bad)} of {_counted(len(action.motions), 'motion')} with errors: {', '.join(bad)}")
 
 
 def _finding_row(finding: Finding) -> list[str]:
     unit = f" {finding.unit}" if finding.unit else ""
     when = f"{finding.start_s:.2f} to {finding.end_s:.2f}"
     found, limit = f"{finding.amount:.3g}{unit}", f"{finding.limit:.3g}{unit}"
-    return [finding.severity, finding.what, finding.where or "–", when, found, limit]
+    where = finding.where.removesuffix("_joint").removesuffix("_link").replace("_", " ") or "–"
+    return [finding.severity, finding.what, where, when, found, limit]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _convert(action: Convert) -> None:
@@ -220,7 +228,7 @@ def _convert(action: Convert) -> None:
     )
     console.wrote(file)
     if findings:
-        console.results.print(f"{len(findings)} findings: haloid motions check {file}", soft_wrap=True)
+        console.results.print(f"{_counted(len(findings), 'finding')}: haloid motions check {file}", soft_wrap=True)
 
 
 def _preview(action: Preview) -> None:

@@ -78,9 +78,8 @@ def _sliding(foot: str, soles_w_m: np.ndarray, fps: float) -> Iterator[Finding]:
     sliding = sustained_m_s > SLIDING_M_S
     if sliding.any():
         first, last = max(spans(sliding), key=lambda span: sustained_m_s[span[0] : span[1] + 1].max())
-        distance_m = np.linalg.norm(np.diff(soles_w_m[..., :2].mean(axis=1), axis=0), axis=1)[sliding[1:]].sum()
         yield Finding(
-            f"slides on the ground, {distance_m:.2f} m in all",
+            "slides on the ground",
             foot,
             first / fps,
             last / fps,

@@ -11,7 +11,7 @@ from typing import Literal
 
 import mujoco
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
+from scipy.ndimage import binary_opening, gaussian_filter1d
 
 from haloid.motions.frames import Frames, motion_of
 from haloid.motions.surface import surface_of
@@ -19,7 +19,9 @@ from haloid.motions.surface import surface_of
 Grounding = Literal["clip", "contact"]
 
 STANDING_M_S = 0.4
-"""A foot whose lowest point is slower than this stands."""
+"""A foot whose lowest point is slower than this stands …"""
+STANDING_S = 0.15
+"""… if it is so for this long: at the top of a jump a foot is slow for 0.08 s."""
 SMOOTHING_S = 0.06
 
 
@@ -35,7 +37,8 @@ def _by_contact(soles_w_m: np.ndarray, lowest_m: np.ndarray, fps: float) -> np.n
     """(T,) what to add to the heights."""
     speed_m_s = np.linalg.norm(np.gradient(soles_w_m, 1 / fps, axis=0), axis=2)
     lowest_point = soles_w_m[..., 2].argmin(axis=1)
-    standing = np.flatnonzero(speed_m_s[np.arange(len(lowest_m)), lowest_point] < STANDING_M_S)
+    slow = speed_m_s[np.arange(len(lowest_m)), lowest_point] < STANDING_M_S
+    standing = np.flatnonzero(binary_opening(slow, np.ones(int(np.ceil(STANDING_S * fps)))))
     if standing.size == 0:
         return np.full(len(lowest_m), -lowest_m.min())
     raise_m = np.interp(np.arange(len(lowest_m)), standing, -lowest_m[standing])

@@ -103,6 +103,8 @@ class _Unpickler(pickle.Unpickler):
                 return self._joblib_array
             case "_codecs", "encode":  # how protocol 2 writes bytes
                 return _Called(_encoded)
+            case (("builtins" | "__builtin__"), "bytes"):  # and how it writes none
+                return _Called(_no_bytes)
             case "collections", "OrderedDict":
                 return dict
         raise PickleRefusedError(self._file, f"{module_name}.{global_name}")
@@ -212,6 +214,10 @@ def _encoded(text: str, encoding: str) -> bytes:
     return text.encode("latin1")
 
 
+def _no_bytes() -> bytes:
+    return b""
+
+
 def _refuse_to_call(*arguments: Any) -> Any:
     raise pickle.UnpicklingError("an array made by a call")
 
@@ -227,7 +233,7 @@ def _plain(noted: Any) -> Any:
             return tuple(_plain(value) for value in noted)
         case _Array() | _JoblibArray() | _Scalar():
             return _plain(noted.value)
-        case None | bool() | int() | float() | complex() | str() | bytes() | bytearray() | set() | frozenset():
+        case None | bool() | int() | float() | str() | bytes() | bytearray() | set() | frozenset():
             return noted
         case np.ndarray():
             return noted

@@ -23,14 +23,14 @@ POSE_WIDTH_M = 0.95
 """Room of a pose in a strip."""
 LEFT, RIGHT = SERIES[0], SERIES[1]
 _SHELL, _DARK = "#e4e7ea", "#4a525a"
-_TINT, _DARK_TINT = 0.42, 0.2
+_TINT, _DARK_TINT = 0.42, 0.12
 """How much of its side's colour a shape takes."""
 _OUTLINE_POINTS = 24
 
 
 def motion_picture(motion: Motion, model: mujoco.MjModel, title: str, poses: int = POSES) -> Figure:
     """Two strips of poses over three plots."""
-    rows = np.linspace(0, len(motion.body_pos_w_m) - 1, poses).round().astype(int)
+    rows = _telling_rows(motion, poses)
     shapes = _shapes(model)
     heading = _heading(motion.body_quat_wxyz[0, 0])
     with house_style():
@@ -45,6 +45,18 @@ def motion_picture(motion: Motion, model: mujoco.MjModel, title: str, poses: int
         _root_height(figure.add_subplot(grid[2, 1]), motion, rows)
         _path(figure.add_subplot(grid[2, 2]), motion, rows, heading)
     return figure
+
+
+def _telling_rows(motion: Motion, poses: int) -> np.ndarray:
+    """First and last frame, then always the frame least like those chosen, in pose and in time."""
+    time = np.linspace(0, 1, len(motion.joint_pos_rad))[:, None]
+    pose = np.column_stack([motion.joint_pos_rad, motion.body_pos_w_m[:, 0], 2 * motion.body_quat_wxyz[:, 0]])
+    spread = np.linalg.norm(pose - pose[0], axis=1).max()
+    frames = np.column_stack([pose, (1e-6 + spread) * time])
+    chosen = [0, len(frames) - 1]
+    while len(chosen) < poses:
+        chosen.append(int(np.min([np.linalg.norm(frames - frames[row], axis=1) for row in chosen], axis=0).argmax()))
+    return np.sort(chosen)
 
 
 class _Shape:
