@@ -26,7 +26,10 @@ import haloid
 from haloid.cli import console
 from haloid.errors import HaloidError
 
-COMMANDS: tuple[str, ...] = ("demo", "excite", "record", "inspect", "convert", "reconstruct", "identify", "bench")
+COMMANDS: tuple[str, ...] = (
+    *("demo", "excite", "record", "inspect", "convert", "reconstruct", "identify"),
+    *("motions", "train", "bench"),
+)
 """In the order of `haloid --help`."""
 LINE_WIDTH = 80
 

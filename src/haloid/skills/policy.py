@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -166,8 +167,10 @@ def load_policy(path: Path) -> TrackingPolicy:
 
 
 def _facts(text: str) -> PolicyFacts:
-    values = json.loads(text)
-    return PolicyFacts(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    values: dict[str, Any] = json.loads(text)
+    for name in [name for name, value in values.items() if isinstance(value, list)]:
+        values[name] = tuple(values[name])
+    return PolicyFacts(**values)
 
 
 def _actions(facts: PolicyFacts, tables: dict[str, torch.Tensor]) -> Actions:

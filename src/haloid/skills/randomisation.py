@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from mjbatch import Batch
 
 Range = tuple[float, float]
+RANDOMISED_FIELDS = ("body_mass", "body_inertia", "body_ipos", "geom_friction")
+"""Of MuJoCo's model: what differs from robot to robot."""
 LEAST_MASS_RATIO = 0.2
 """A link never gets lighter than this part of its model: Table I would make an empty hand's mass negative."""
 
@@ -37,7 +39,8 @@ class Randomisation:
 
 
 def _cube(half_width_m: float) -> tuple[Range, Range, Range]:
-    return ((-half_width_m, half_width_m),) * 3
+    axis = (-half_width_m, half_width_m)
+    return axis, axis, axis
 
 
 RANDOMISATIONS: dict[str, Randomisation] = {
@@ -73,7 +76,7 @@ def randomise(batch: "Batch", robot: TrackedRobot, ranges: Randomisation, random
     torso = model.body(robot.layout.anchor).id
     hands = [model.body(name).id for name in robot.layout.hands]
     feet = [model.body(name).id for name in robot.layout.feet]
-    with batch.model_update("body_mass", "body_inertia", "body_ipos", "geom_friction"):
+    with batch.model_update(*RANDOMISED_FIELDS):
         mass, inertia = batch.expand("body_mass"), batch.expand("body_inertia")
         com, friction = batch.expand("body_ipos"), batch.expand("geom_friction")
         com[:, torso] += np.stack([random.uniform(*axis, number) for axis in ranges.torso_com_m], axis=1)

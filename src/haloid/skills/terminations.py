@@ -25,9 +25,9 @@ def termination_terms(
     gravity = np.abs(_up_z(frame.body_quat_w[:, anchor]) - _up_z(robot.body_quat_w[:, anchor]))
     ends = np.abs(carried_pos_w[:, end_effectors, 2] - robot.body_pos_w[:, end_effectors, 2])
     return {
-        "anchor_pos": height > HEIGHT_M * factor,
-        "anchor_ori": gravity > GRAVITY * factor,
-        "ee_body_pos": (ends > HEIGHT_M * factor).any(axis=1),
+        "anchor_pos": np.greater(height, HEIGHT_M * factor),
+        "anchor_ori": np.greater(gravity, GRAVITY * factor),
+        "ee_body_pos": np.any(ends > HEIGHT_M * factor, axis=1),
     }
 
 

@@ -1,0 +1,155 @@
+"""`haloid train`: learn a policy that makes a robot follow a motion."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from haloid.cli import console
+from haloid.errors import HaloidError
+
+if TYPE_CHECKING:
+    from haloid.skills.train import TrainingOutcome
+    from haloid.skills.training import Iteration, TrainingConfig
+
+
+@dataclass(frozen=True)
+class Config:
+    """Train a motion-tracking policy on a robot model, such as the one that haloid identify found.
+
+    Writes to the folder: policy.onnx (the best policy, ready to run), policy.pt, checkpoint.pt, config.yaml,
+    metrics.jsonl and tensorboard/. A training that was stopped goes on with --resume, exactly where its last
+    checkpoint was.
+
+    Examples:
+        haloid train --motion squat -o out/squat --minutes 10
+        haloid train --motion walk --model out/result/calibrated.xml -o out/walk --minutes 60
+        haloid train --motion clip.csv --repair --warm-start out/walk -o out/clip
+        haloid train --resume out/walk
+        haloid train --motion walk --backend mjlab --gpu-ids 0 1 -o out/walk-gpu
+    """
+
+    motion: tuple[str, ...] = ()
+    """Own motions by name (haloid motions list), or files; several: one policy learns them all."""
+    model: str = "g1"
+    """The robot to train on: g1, a model file such as calibrated.xml, or a patch.json."""
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    """Folder to write to."""
+    resume: Path | None = None
+    """Go on with the training in this folder; its own settings count."""
+    minutes: float | None = None
+    """Stop after this long, with the best policy so far."""
+    iterations: int = 300
+    """Stop after this many rounds of acting and learning."""
+    actions: Literal["feedforward", "mjlab"] = "feedforward"
+    """feedforward: correct a controller made from the model; mjlab: offsets from the default pose."""
+    randomisation: Literal["none", "nominal", "wide", "mjlab"] = "nominal"
+    """How much the robots differ: HALO's Table I, nominal or wide, or mjlab's own."""
+    difficulty: float = 1.0
+    """How rough the curriculum gets: 1 is all of mjlab's pushes and disturbed starts."""
+    state_estimation: bool = False
+    """The policy sees its place and its linear velocity; a real robot seldom does."""
+    learn_arms: bool = False
+    """Correct the arms too, not only legs and waist."""
+    repair: bool = False
+    """Put the reference's soles flat and on the ground first; for clips of other people."""
+    warm_start: Path | None = None
+    """Begin with the networks of another training's folder."""
+    robots: int = 512
+    """Simulated side by side."""
+    timestep: float = 0.01
+    """Simulation step, s; policies are measured at 0.005."""
+    seed: int = 0
+    backend: Literal["cpu", "mjlab"] = "cpu"
+    """mjlab: on GPUs, with the extra mjlab."""
+    gpu_ids: tuple[int, ...] = ()
+    """GPUs for mjlab; none: its slow CPU mode."""
+
+
+def run(config: Config) -> None:
+    _check(config)
+    if config.backend == "mjlab":
+        raise HaloidError("the backend mjlab is not wired up yet")
+    from haloid.skills.train import resume, train
+
+    training_config = None if config.resume else _training_config(config)
+    with console.progress("Training") as say:
+        if training_config is None:
+            assert config.resume is not None
+            outcome = resume(config.resume, minutes=config.minutes, on_iteration=_teller(say, config, None))
+        else:
+            assert config.out is not None
+            outcome = train(
+                training_config,
+                config.out,
+                minutes=config.minutes,
+                warm_start=config.warm_start,
+                on_iteration=_teller(say, config, config.iterations),
+            )
+    _finish(outcome)
+
+
+def _check(config: Config) -> None:
+    if config.resume is None and (not config.motion or config.out is None):
+        raise HaloidError("give a motion and a folder: haloid train --motion squat -o out/squat; or --resume FOLDER")
+    if config.resume is not None and (config.motion or config.out is not None):
+        raise HaloidError("--resume goes on with a training and its own settings; leave out --motion and -o")
+
+
+def _training_config(config: Config) -> "TrainingConfig":
+    from haloid.skills.task import TaskConfig
+    from haloid.skills.training import TrainingConfig
+
+    return TrainingConfig(
+        task=TaskConfig(
+            motions=config.motion,
+            model=config.model,
+            actions=config.actions,
+            randomisation=config.randomisation,
+            state_estimation=config.state_estimation,
+            learn_arms=config.learn_arms,
+            robots=config.robots,
+            timestep_s=config.timestep,
+            repair=config.repair,
+            seed=config.seed,
+        ),
+        iterations=config.iterations,
+        difficulty=config.difficulty,
+    )
+
+
+def _teller(say: Callable[[str], None], config: Config, iterations: int | None) -> "Callable[[Iteration], None]":
+    """Tells after every iteration how it goes and how long it will take."""
+    started = time.monotonic()
+    first: list[int] = []
+
+    def tell(iteration: "Iteration") -> None:
+        first.append(iteration.number)
+        done, seconds = len(first), time.monotonic() - started
+        left = None if iterations is None else (iterations - iteration.number) * seconds / done
+        if config.minutes is not None:
+            left = min(config.minutes * 60 - seconds, left if left is not None else float("inf"))
+        metrics = iteration.metrics
+        say(
+            f"iteration {iteration.number}: reward {metrics['reward']:.2f}, error {metrics['body_error_mm']:.0f} mm, "
+            f"failures {metrics['failures_a_s']:.2f}/s, level {metrics['level']:.2f}, "
+            f"{iteration.steps / iteration.seconds['all']:,.0f} steps/s"
+            + ("" if left is None else f", {max(left, 0) / 60:.1f} min left")
+        )
+
+    return tell
+
+
+def _finish(outcome: "TrainingOutcome") -> None:
+    from haloid.skills.export import export_onnx
+    from haloid.skills.policy import load_policy
+
+    export_onnx(load_policy(outcome.folder), outcome.folder / "policy.onnx")
+    console.results.print(
+        f"{outcome.iterations} iterations, {outcome.steps:,} steps in {outcome.seconds / 60:.1f} minutes "
+        f"({outcome.steps / max(outcome.seconds, 1e-9):,.0f} a second)"
+    )
+    console.wrote(outcome.folder / "policy.onnx")

@@ -1,0 +1,37 @@
+"""Skills, from gentle to rough: how hard the robots' life is while a policy learns.
+
+In: how often episodes fail. Out: a `Difficulty`. A level between 0 and 1 rises while the policy fails less than once in
+seven seconds and falls when it fails more than twice in five; disturbances at reset and pushes grow with it, and the
+thresholds that end an episode tighten to mjlab's.
+"""
+
+from dataclasses import dataclass
+
+from haloid.skills.environment import Difficulty
+
+RISE_BELOW_FAILURES_A_S, FALL_ABOVE_FAILURES_A_S = 0.15, 0.4
+RISE, FALL = 0.04, 0.02
+GENTLEST_RESET = 0.2
+LOOSEST_TERMINATION = 1.5
+
+
+@dataclass
+class Curriculum:
+    hardest: float = 1.0
+    """The level it may rise to: 1 is all of mjlab's disturbances."""
+    level: float = 0.0
+
+    def update(self, failures_a_s: float) -> None:
+        if failures_a_s < RISE_BELOW_FAILURES_A_S:
+            self.level = min(self.hardest, self.level + RISE)
+        elif failures_a_s > FALL_ABOVE_FAILURES_A_S:
+            self.level = max(0.0, self.level - FALL)
+
+    @property
+    def difficulty(self) -> Difficulty:
+        return Difficulty(
+            reset=GENTLEST_RESET + (1 - GENTLEST_RESET) * self.level,
+            push=self.level,
+            noise=1.0,
+            termination=LOOSEST_TERMINATION - (LOOSEST_TERMINATION - 1) * self.level,
+        )

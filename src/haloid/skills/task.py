@@ -1,0 +1,98 @@
+"""Skills, the task: which robot follows which motions, how it is driven and how much the robots differ.
+
+In: a `TaskConfig`. Out: the environment and the action mode, ready for a learner. The controller of the feedforward
+mode is computed from the training model, whatever the robots of the batch are randomised to.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from haloid.errors import HaloidError
+from haloid.motions.load import load_motion
+from haloid.recordings.motion import Motion
+from haloid.skills.actions import ActionMode, Actions, FeedforwardActions, MjlabActions, feedforward_tables
+from haloid.skills.controller.tables import controller_tables
+from haloid.skills.environment import STEP_S, EnvironmentConfig, TrackingEnvironment
+from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName
+from haloid.skills.reference import Reference, reference_of
+from haloid.skills.robot import TrackedRobot, tracked_robot
+
+CONTROLLER_TIMESTEP_S = 0.005
+"""The controller is computed for the physics that policies are measured on, however they are trained."""
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    motions: tuple[str, ...]
+    """Names of own motions, or files."""
+    model: str = "g1"
+    """A known robot, a model file such as calibrated.xml, or a patch.json."""
+    actions: ActionMode = "feedforward"
+    randomisation: RandomisationName = "nominal"
+    state_estimation: bool = False
+    learn_arms: bool = False
+    """Let the network correct the arms too; legs and waist are enough for balance and learn faster."""
+    robots: int = 512
+    timestep_s: float = 0.01
+    repair: bool = False
+    """Put soles flat and on the ground before training, for clips of other people."""
+    seed: int = 0
+    threads: int = 0
+
+
+@dataclass(frozen=True)
+class Task:
+    robot: TrackedRobot
+    reference: Reference
+    environment: TrackingEnvironment
+    actions: Actions
+
+
+def build_task(config: TaskConfig) -> Task:
+    substeps = STEP_S / config.timestep_s
+    if abs(substeps - round(substeps)) > 1e-9 or config.timestep_s > STEP_S:
+        raise HaloidError(
+            f"a time step of {config.timestep_s:g} s does not divide the control step, {STEP_S:g} s; try 0.005 or 0.01"
+        )
+    robot = tracked_robot(config.model, timestep_s=config.timestep_s)
+    motions = [load_motion(source, repaired=config.repair) for source in config.motions]
+    reference = reference_of(robot, motions, [Path(source).stem for source in config.motions])
+    environment = TrackingEnvironment(
+        robot,
+        reference,
+        EnvironmentConfig(
+            robots=config.robots,
+            seed=config.seed,
+            threads=config.threads,
+            state_estimation=config.state_estimation,
+            randomisation=RANDOMISATIONS[config.randomisation],
+        ),
+    )
+    return Task(robot, reference, environment, actions_of(config, reference, motions))
+
+
+def actions_of(config: TaskConfig, reference: Reference, motions: list[Motion]) -> Actions:
+    """The action mode of a task; the feedforward one with the controller of its training model."""
+    robot = tracked_robot(config.model, timestep_s=CONTROLLER_TIMESTEP_S)
+    joints = len(robot.joint_names)
+    if config.actions == "mjlab":
+        return MjlabActions(joints)
+    tables = [controller_tables(robot.model, motion) for motion in motions]
+    learned = [name for name in robot.joint_names if config.learn_arms or not _is_arm(name)]
+    return FeedforwardActions(
+        feedforward_tables(
+            robot,
+            reference,
+            target_rad=np.concatenate([table.target_rad for table in tables]),
+            gain=np.concatenate([table.gain for table in tables]),
+            learned_joints=learned,
+        ),
+        joints,
+        config.state_estimation,
+    )
+
+
+def _is_arm(joint: str) -> bool:
+    return any(part in joint for part in ("shoulder", "elbow", "wrist"))

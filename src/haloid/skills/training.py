@@ -1,0 +1,208 @@
+"""Skills, learning: PPO (rsl_rl) on the CPU environment, one iteration after the other, exactly resumable.
+
+In: a `TrainingConfig`. Out: a `Training` that is stepped iteration by iteration, tells what happened, and can be stored
+and restored with everything the future depends on: networks, optimiser, random numbers, simulations.
+"""
+
+import contextlib
+import io
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from rsl_rl.algorithms import PPO
+
+from haloid.errors import HaloidError
+from haloid.skills.curriculum import Curriculum
+from haloid.skills.environment import STEP_S
+from haloid.skills.policy import TrackingPolicy, facts_of, network_of
+from haloid.skills.ppo import PpoConfig, cpu_ppo, mjlab_ppo, rsl_rl_config
+from haloid.skills.task import Task, TaskConfig, build_task
+from haloid.skills.vec_env import TrackingVecEnv
+
+SMALL_LAST_LAYER = 0.01
+"""The network's first outputs are near 0, so that learning begins with the controller alone."""
+SCORE_MEMORY = 0.8
+"""A policy is judged by the reward of its last few iterations, not by a lucky one."""
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    task: TaskConfig
+    ppo: PpoConfig | None = None
+    """None: what suits the action mode."""
+    iterations: int = 300
+    difficulty: float = 1.0
+    """How far the curriculum may go: 1 is all of mjlab's pushes and disturbed starts."""
+    threads: int = 0
+    """Of the learner; 0: all cores."""
+
+    @property
+    def learner(self) -> PpoConfig:
+        return self.ppo or (cpu_ppo() if self.task.actions == "feedforward" else mjlab_ppo())
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What one iteration brought. `metrics` depend on the seed alone, `seconds` on the machine too."""
+
+    number: int
+    metrics: dict[str, float]
+    seconds: dict[str, float]
+    steps: int
+    """Control steps of all robots together."""
+
+
+@dataclass
+class Best:
+    """The policy that did best so far: results oscillate, so the last one is not the one to keep."""
+
+    level: float = -1.0
+    score: float = -np.inf
+    actor: dict[str, torch.Tensor] = field(default_factory=dict)
+
+
+class Training:
+    def __init__(self, config: TrainingConfig) -> None:
+        torch.manual_seed(config.task.seed)
+        if config.threads:
+            torch.set_num_threads(config.threads)
+        self.config = config
+        self.task: Task = build_task(config.task)
+        self.curriculum = Curriculum(hardest=config.difficulty)
+        self.iteration = 0
+        """How many are done."""
+        self.best = Best()
+        self._score = np.nan
+        self._vec_env = TrackingVecEnv(self.task.environment, self.task.actions)
+        with contextlib.redirect_stdout(io.StringIO()):  # rsl_rl prints its models
+            self._ppo = PPO.construct_algorithm(
+                self._vec_env.get_observations(), self._vec_env, rsl_rl_config(config.learner), "cpu"
+            )
+        if config.task.actions == "feedforward":
+            with torch.no_grad():
+                for parameter in list(self._ppo.actor.mlp.parameters())[-2:]:
+                    parameter *= SMALL_LAST_LAYER
+        self._ppo.train_mode()
+
+    def warm_start(self, actor: dict[str, torch.Tensor], critic: dict[str, torch.Tensor]) -> None:
+        """Begin with the networks of another training; the tasks must look alike."""
+        try:
+            self._ppo.actor.load_state_dict(actor)
+            self._ppo.critic.load_state_dict(critic)
+        except RuntimeError as error:
+            reason = str(error).splitlines()[-1].strip()
+            raise HaloidError(
+                f"the warm start does not fit this task: {reason}. Expected a training with the same action mode, "
+                "state estimation, learned joints and layer widths"
+            ) from error
+
+    def step(self) -> Iteration:
+        """One iteration: every robot acts for some steps, then the networks learn from it."""
+        started, learner = time.perf_counter(), self.config.learner
+        environment = self.task.environment
+        environment.difficulty = self.curriculum.difficulty
+        physics_before, collected = environment.physics_s, defaultdict(list)
+        critic_only = self.iteration < learner.critic_first
+        for parameter in self._ppo.actor.parameters():
+            parameter.requires_grad_(not critic_only)
+        stepping_s = 0.0
+        with torch.inference_mode():
+            observed = self._vec_env.get_observations()
+            for _ in range(learner.steps):
+                output = self._ppo.act(observed)
+                before = time.perf_counter()
+                observed, reward, done, extras = self._vec_env.step(output)
+                stepping_s += time.perf_counter() - before
+                self._ppo.process_env_step(observed, reward, done, extras)
+                self._note(collected)
+            self._ppo.compute_returns(observed)
+        update_started = time.perf_counter()
+        losses = self._ppo.update()
+        if critic_only:  # the normaliser's drift alone is no reason to change the step
+            self._set_learning_rate(learner.learning_rate)
+        self._check_finite(losses)
+        metrics = {name: float(np.mean(values)) for name, values in collected.items()}
+        metrics |= {f"loss/{name}": float(value) for name, value in losses.items()}
+        metrics |= {
+            "level": self.curriculum.level,
+            "learning_rate": self._ppo.learning_rate,
+            "action_std": float(self._ppo.get_policy().output_std.mean()),
+            "diverged": float(environment.diverged),
+        }
+        self._keep_best(metrics["reward"])
+        self.curriculum.update(metrics["failures_a_s"])
+        self.iteration += 1
+        ended = time.perf_counter()
+        physics_s, update_s = environment.physics_s - physics_before, ended - update_started
+        seconds = {
+            "physics": physics_s,
+            "terms": stepping_s - physics_s,
+            "policy": update_started - started - stepping_s,
+            "update": update_s,
+            "all": ended - started,
+        }
+        return Iteration(self.iteration, metrics, seconds, learner.steps * environment.robots)
+
+    def policy(self, run: str) -> TrackingPolicy:
+        """The best policy so far, ready to be saved and exported."""
+        actor = self.best.actor or self._ppo.get_policy().state_dict()
+        task = self.config.task
+        facts = facts_of(self.task.robot, self.task.reference, task.actions, task.state_estimation, run)
+        return TrackingPolicy(facts, network_of(actor), self.task.actions, self.task.reference.frames).eval()
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next iterations depend on."""
+        return {
+            "iteration": self.iteration,
+            "ppo": self._ppo.save(),
+            "level": self.curriculum.level,
+            "score": self._score,
+            "best": {"level": self.best.level, "score": self.best.score, "actor": self.best.actor},
+            "torch_random": torch.get_rng_state(),
+            "world": self._vec_env.state(),
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.iteration = int(state["iteration"])
+        self._ppo.load(state["ppo"], None, True)
+        self.curriculum.level = float(state["level"])
+        self._score = float(state["score"])
+        self.best = Best(**state["best"])
+        self._vec_env.load_state(state["world"])
+        torch.set_rng_state(state["torch_random"])
+
+    def _note(self, collected: dict[str, list[float]]) -> None:
+        step = self._vec_env.last
+        assert step is not None
+        collected["reward"].append(float(step.reward.mean()) / STEP_S)
+        collected["failures_a_s"].append(float(step.terminated.mean()) / STEP_S)
+        collected["body_error_mm"].append(float(step.body_error_m.mean()) * 1e3)
+        for name, term in step.reward_terms.items():
+            collected[f"reward/{name}"].append(float(term.mean()))
+        for name, ends in step.termination_terms.items():
+            collected[f"ends_a_s/{name}"].append(float(ends.mean()) / STEP_S)
+
+    def _keep_best(self, reward: float) -> None:
+        if np.isnan(self._score) or self.iteration < self.config.learner.critic_first:
+            self._score = reward
+        self._score = SCORE_MEMORY * self._score + (1 - SCORE_MEMORY) * reward
+        level = self.curriculum.level
+        if (level, self._score) > (self.best.level, self.best.score):
+            actor = {name: value.detach().clone() for name, value in self._ppo.get_policy().state_dict().items()}
+            self.best = Best(level, self._score, actor)
+
+    def _set_learning_rate(self, rate: float) -> None:
+        self._ppo.learning_rate = rate
+        for group in self._ppo.optimizer.param_groups:
+            group["lr"] = rate
+
+    def _check_finite(self, losses: dict[str, float]) -> None:
+        if not all(np.isfinite(value) for value in losses.values()):
+            raise HaloidError(
+                f"the networks left the finite numbers in iteration {self.iteration + 1}. The last checkpoint is "
+                "sound: go on from it with a lower learning rate"
+            )
