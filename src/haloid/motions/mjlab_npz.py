@@ -54,11 +54,12 @@ def read_mjlab_npz(path: Path, model: mujoco.MjModel, order: Order | None = None
 def _check_shapes(path: Path, fps: np.ndarray, joints: np.ndarray, positions: np.ndarray, quats: np.ndarray) -> None:
     frames, bodies = len(joints) if joints.ndim else 0, positions.shape[1] if positions.ndim > 1 else 0
     fits = joints.ndim == 2 and positions.shape == (frames, bodies, 3) and quats.shape == (frames, bodies, 4)
-    if not fits or bodies == 0 or fps.size != 1 or fps.dtype.kind not in "fiu":
+    if not fits or bodies == 0 or fps.size != 1 or fps.dtype.kind not in "fiu" or not 0 < fps.item() < np.inf:
+        shapes = f"joint_pos {joints.shape}, body_pos_w {positions.shape}, body_quat_w {quats.shape}"
         raise MotionFileError(
             path,
-            found=f"fps {fps.shape}, joint_pos {joints.shape}, body_pos_w {positions.shape}, body_quat_w {quats.shape}",
-            expected="one fps, and arrays of shape (T, joints), (T, bodies, 3) and (T, bodies, 4)",
+            found=f"fps {np.ravel(fps)[:3]}, {shapes}",
+            expected="one fps above 0, and arrays of shape (T, joints), (T, bodies, 3) and (T, bodies, 4)",
             next_step="Write the file again with haloid motions convert.",
         )
 
