@@ -189,6 +189,6 @@ def _rows(path: Path, what: str, wanted: Sequence[str], named: Sequence[str]) ->
     missing = [name for name in wanted if name not in named]
     if missing:
         raise HaloidError(
-            f"{path} does not know the {what}s {', '.join(missing)} of the robot. Evaluate it on the robot it was made for"
+            f"{path} does not know the robot's {what}s {', '.join(missing)}. Evaluate it on the robot it was made for"
         )
     return [list(named).index(name) for name in wanted]

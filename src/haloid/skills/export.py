@@ -1,11 +1,11 @@
 """Skills, the policy on its way to the robot: one ONNX file under mjlab's and BeyondMimic's contract.
 
-In: a `TrackingPolicy`. Out: policy.onnx with inputs `obs` (1, N) and `time_step` (1, 1), both float32; outputs `actions`
-and, of the clip that is baked in, the frame `time_step` (clamped to the clip): `joint_pos`, `joint_vel`, `body_pos_w`,
-`body_quat_w`, `body_lin_vel_w`, `body_ang_vel_w` of the tracked bodies. Metadata are mjlab's, comma-joined, numbers to
-their last digit, and a few of this package's own (`OWN_METADATA`).
+In: a `TrackingPolicy`. Out: policy.onnx with inputs `obs` (1, N) and `time_step` (1, 1), both float32; outputs
+`actions` and, of the clip that is baked in, the frame `time_step` (clamped to the clip): `joint_pos`, `joint_vel`,
+`body_pos_w`, `body_quat_w`, `body_lin_vel_w`, `body_ang_vel_w` of the tracked bodies. Metadata are mjlab's,
+comma-joined, numbers to their last digit, and a few of this package's own.
 
-What was written is run and compared with the torch module before it gets its name: a file that exists is one that agrees.
+What was written is run and compared with the torch module before it gets its name: a file that exists agrees.
 """
 
 import logging
@@ -26,7 +26,6 @@ from haloid.skills.reference import Poses
 
 OPSET = 18
 FORMAT = "haloid-onnx-1"
-OWN_METADATA = ("haloid_format", "motions", "first_frames", "action_mode", "state_estimation")
 CLIP = tuple(Poses.__dataclass_fields__)
 """Outputs after `actions`, in mjlab's order."""
 PARITY = 1e-5
@@ -73,7 +72,7 @@ def export_onnx(policy: TrackingPolicy, path: Path) -> None:
         if not difference <= PARITY:
             raise ExportError(
                 path,
-                f"the file's {worst} differ from torch's by {difference:.1e} of their size, expected at most {PARITY:g}",
+                f"its {worst} differ from torch's by {difference:.1e} of their size, expected at most {PARITY:g}",
             )
 
 

@@ -1,8 +1,8 @@
 """Skills, how well a motion was followed: the errors of the tracking literature and of HALO (Tables III and V).
 
-In: what a run did and the frames it should have been in, row by row at the control rate; row 0 is the start. Out: numbers
-by run. Sums run over rows 1 … the last one that counts, so the disturbance at the start is not held against a policy
-before it could act. Body positions are origins of the tracked links, in the world unless stated otherwise.
+In: what a run did and the frames it should have been in, row by row at the control rate; row 0 is the start. Out:
+numbers by run. Means are over rows 1 … the last one that counts: at the start no policy has acted yet. Body positions
+are origins of the tracked links, in the world unless stated otherwise.
 
 | metric | unit | equation |
 | --- | --- | --- |
@@ -58,23 +58,17 @@ class Spread:
     std: float
 
 
-def run_metrics(run: Poses, frames: Poses, diverged_row: int | None = None) -> RunMetrics:
-    """Of (rows, …) poses and the frames they should be in; at least two rows.
-
-    Args:
-        diverged_row: the row at which the simulation was no longer finite, which is a failure too.
-    """
-    failure = failure_row(run, frames)
-    if diverged_row is not None:
-        failure = diverged_row if failure is None else min(failure, diverged_row)
+def run_metrics(run: Poses, frames: Poses, failed_row: int | None) -> RunMetrics:
+    """Of (rows, …) poses and the frames they should be in, at least two rows; `failed_row`, if any, is the last that
+    counts."""
     steps = len(run) - 1
-    counted = np.arange(len(run) if failure is None else max(failure, 1) + 1)
+    counted = np.arange(counted_rows(len(run), failed_row))
     run, frames = run.at(counted), frames.at(counted)
     forward_m, left_m = displacement_error_m(run, frames).T
-    end = failure is None
+    end = failed_row is None
     return RunMetrics(
         success=end,
-        survival=1.0 if failure is None else max(failure - 1, 0) / steps,
+        survival=1.0 if failed_row is None else max(failed_row - 1, 0) / steps,
         e_g_mpjpe_mm=1e3 * float(mean_body_distance_m(run, frames)[1:].mean()),
         e_mpjpe_mm=1e3 * float(np.linalg.norm(_from_root(run) - _from_root(frames), axis=-1)[1:].mean()),
         e_acc_mm_frame2=1e3 * float(np.linalg.norm(_acceleration(run) - _acceleration(frames), axis=-1).mean()),
@@ -94,6 +88,11 @@ def failure_row(run: Poses, frames: Poses) -> int | None:
     """The first row whose mean body distance is over 0.5 m."""
     over = np.flatnonzero(~(mean_body_distance_m(run, frames) <= FAILURE_M))
     return int(over[0]) if over.size else None
+
+
+def counted_rows(rows: int, failed_row: int | None) -> int:
+    """How many rows of a run count: all, or those up to its failure; one step at least."""
+    return rows if failed_row is None else max(failed_row, 1) + 1
 
 
 def displacement_error_m(run: Poses, frames: Poses) -> np.ndarray:
