@@ -120,50 +120,6 @@ def _names_by_order(
     return names
 
 
-def _names_by_order(
-    path: Path,
-    model: mujoco.MjModel,
-    order: Order | None,
-    joint_pos_rad: np.ndarray,
-    body_pos_w_m: np.ndarray,
-    body_quat_wxyz: np.ndarray,
-) -> tuple[str, ...]:
-    """By the order given, if the bodies do not contradict it; without one, the error that asks for it."""
-    by_order = {name: names_of_columns(joint_pos_rad.shape[1], model, name) for name in get_args(Order)}
-    if by_order["mjcf"] is None:
-        raise MotionFileError(
-            path,
-            found=f"{joint_pos_rad.shape[1]} joints without names",
-            expected="29, 23 or as many as the robot has",
-            next_step="Give the robot's model with --robot.",
-        )
-    errors_m = {
-        name: _mean_body_distance_m(model, names, joint_pos_rad, body_pos_w_m, body_quat_wxyz)
-        for name, names in by_order.items()
-        if names is not None
-    }
-    fitting = [name for name, error_m in errors_m.items() if error_m < ORDER_TOLERANCE_M]
-    hint = f" Its bodies fit the order {fitting[0]}: --order {fitting[0]}." if len(fitting) == 1 else ""
-    if order is None:
-        raise MotionFileError(
-            path,
-            found="the file does not name its joints",
-            expected="the order they are in: mjcf (files of mjlab) or isaac (files of BeyondMimic)",
-            next_step=f"Give it with --order.{hint}",
-        )
-    names = by_order[order]
-    if names is None or (len(fitting) == 1 and fitting[0] != order):
-        raise MotionFileError(
-            path,
-            found=f"in the order {order} the joints do not put the bodies where the file has them",
-            expected="joints that put the bodies where the file has them",
-            next_step=hint.strip().replace(".", f": give --order {fitting[0]}.")
-            if fitting
-            else "Give another --order.",
-        )
-    return names
-
-
 def _mean_body_distance_m(
     model: mujoco.MjModel,
     names: tuple[str, ...],
