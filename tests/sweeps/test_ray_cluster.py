@@ -3,6 +3,7 @@
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.sweeps.conftest import ROOT
@@ -24,7 +25,7 @@ def cluster():
 
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = str(ROOT)  # the nodes inherit it
-    size = {"num_cpus": 1, "object_store_memory": 80_000_000}
+    size: Any = {"num_cpus": 1, "object_store_memory": 80_000_000}
     cluster = Cluster(initialize_head=True, head_node_args=size | {"include_dashboard": False})
     try:
         second = cluster.add_node(**size)
@@ -61,6 +62,19 @@ def test_a_result_from_each_node_with_its_files(cluster, tmp_path):
         assert (folder / "deep/er/policy.onnx").read_bytes() == bytes(range(256)) * 4096
         assert not (folder / "given.txt").exists()
     assert not ray.is_initialized()
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [("127.0.0.1:1", "[Errno 111] Connection refused"), ("nonsense", "Invalid address format: nonsense")],
+)
+def test_an_address_where_nobody_is(tmp_path, address, found):
+    with pytest.raises(SweepError) as caught:
+        run_sweep([Job("a", f"{WORK}:square", {"x": 1})], tmp_path, ray_address=address)
+    assert str(caught.value) == (
+        f"No Ray cluster answers at {address}: {found}. Start one with «ray start --head», join it from this machine "
+        "with «ray start --address HOST:PORT», and give that HOST:PORT or «auto»."
+    )
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,12 @@ def test_the_order_of_the_ends_does_not_show(tmp_path):
 
 def test_each_result_is_merged_as_it_arrives(tmp_path):
     seen = []
-    run_sweep(squares(1, 2), tmp_path, watch=lambda e: e.kind == "finished" and seen.append(list(merged(tmp_path))))
+
+    def watch(event: SweepEvent) -> None:
+        if event.kind == "finished":
+            seen.append(list(merged(tmp_path)))
+
+    run_sweep(squares(1, 2), tmp_path, watch=watch)
     assert seen == [["x1"], ["x1", "x2"]]
 
 
@@ -149,17 +154,22 @@ def test_a_killed_worker_is_retried_from_its_checkpoint_at_the_next_run(tmp_path
 
 def test_what_a_job_left_running_ends_with_it(tmp_path):
     pids: list[int] = []
-    watch = lambda e: e.kind == "reported" and pids.extend(map(int, e.text.split()))  # noqa: E731
+
+    def watch(event: SweepEvent) -> None:
+        if event.kind == "reported":
+            pids.extend(map(int, event.text.split()))
+
     run_sweep([Job("parent", f"{WORK}:with_a_child", {"sleep_s": 0.3})], tmp_path, watch=watch)
     assert len(pids) == 2
     wait_until(lambda: not any(map(alive, pids)), "the process that the job left is gone")
 
 
 DRIVER = """
-import logging, sys
+import signal, sys
 from pathlib import Path
 from haloid.sweeps.job import Job
 from haloid.sweeps.run import run_sweep
+signal.signal(signal.SIGINT, signal.default_int_handler)
 function, arguments = sys.argv[2], eval(sys.argv[3])
 run_sweep([Job("quick", "tests.sweeps.work:square", {"x": 7}), Job("long", function, arguments)], Path(sys.argv[1]),
           watch=lambda e: e.kind == "reported" and print(e.text, flush=True))
@@ -167,7 +177,7 @@ run_sweep([Job("quick", "tests.sweeps.work:square", {"x": 7}), Job("long", funct
 
 
 def driver(folder: Path, function: str, arguments: dict) -> subprocess.Popen:
-    """A sweep in a process of its own, at its first report of the long job."""
+    """A sweep of a quick job and a long one in a process of its own, which prints what they report."""
     command = [sys.executable, "-c", DRIVER, str(folder), f"{WORK}:{function}", repr(arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -263,3 +273,10 @@ def test_two_jobs_of_one_name(tmp_path):
     with pytest.raises(SweepError) as caught:
         run_sweep([*squares(1), Job("X1", f"{WORK}:square", {"x": 2})], tmp_path)
     assert str(caught.value) == ("Two jobs are called X1 (case does not count); expected a name of its own for each.")
+
+
+def test_the_sweep_itself_loads_no_heavy_package():
+    heavy = "{'ray', 'torch', 'mujoco', 'numpy', 'matplotlib'}"
+    code = f"import sys, haloid.sweeps.run, haloid.sweeps.worker; print({heavy} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"

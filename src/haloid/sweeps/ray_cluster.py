@@ -8,6 +8,8 @@ The code of haloid must be installed on every node, and be the same; that is che
 from __future__ import annotations
 
 import logging
+import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,8 @@ _LOSSES = 3
 """How often a job is sent to another node before its loss counts as a failure of the job."""
 _POLL_S = 0.5
 _PROBE_S = 120.0
+_KNOCK_S = 10.0
+_GOODBYE_S = 10.0
 
 _LOG = logging.getLogger(__name__)
 
@@ -66,7 +70,8 @@ class RayCluster:
             except StopIteration:
                 news.append(self._end(stream, "its task ended before the job was done"))
             except self._ray.exceptions.RayTaskError as error:
-                news.append(self._end(stream, f"its task failed: {error.cause or error}"))
+                cause = error.cause or error
+                news.append(self._end(stream, f"its task failed: {type(cause).__name__}: {cause}"))
             except self._ray.exceptions.RayError as error:
                 news.append(self._lose(stream, error))
             else:
@@ -83,9 +88,20 @@ class RayCluster:
     def close(self) -> None:
         for stream in self._streams:
             self._ray.cancel(stream)
+        end_s = time.monotonic() + _GOODBYE_S
+        for stream in self._streams:
+            self._see_off(stream, end_s)
         self._streams.clear()
         if self._connected_here:
             self._ray.shutdown()
+
+    def _see_off(self, stream: Any, end_s: float) -> None:
+        """Wait for the end of a cancelled task, in which it stops the job and removes its folder there."""
+        while self._ray.wait([stream], timeout=max(0.0, end_s - time.monotonic()))[0]:
+            try:
+                self._ray.get(next(stream))
+            except (StopIteration, self._ray.exceptions.RayError):
+                return
 
     def _connect(self, address: str) -> bool:
         """Whether the connection was made here, and is to be closed here."""
@@ -97,11 +113,12 @@ class RayCluster:
                 "Run the sweep on a machine of the cluster, with its HOST:PORT or «auto»."
             )
         try:
+            _knock(address)
             self._ray.init(address=address, log_to_driver=False, configure_logging=False)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             raise SweepError(
-                f"No Ray cluster answers at {address}: {error} Start one with «ray start --head», join it from this "
-                "machine with «ray start --address HOST:PORT», and give that HOST:PORT or «auto»."
+                f"No Ray cluster answers at {address}: {str(error).rstrip('.')}. Start one with «ray start --head», "
+                "join it from this machine with «ray start --address HOST:PORT», and give that HOST:PORT or «auto»."
             ) from error
         return True
 
@@ -169,6 +186,13 @@ class RayCluster:
         self._begun.discard(name)
         self._send(name)
         return Happening(name, "reported", "its node was lost; it goes on from the files that have come home")
+
+
+def _knock(address: str) -> None:
+    """Raise an OSError unless somebody listens at HOST:PORT; Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=_KNOCK_S).close()
 
 
 def _node_probe() -> Any:

@@ -31,6 +31,7 @@ CANNOT_WRITE = os.EX_IOERR
 
 def main(folder: Path, threads: int, deadline_unix_s: float) -> int:
     _end_with_parent()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in what a shell starts with «&»
     job = json.loads((folder / JOB).read_text(encoding="utf-8"))
     began_s = time.monotonic()
     outcome = _attempt(job, Task(job["arguments"], folder, threads, _Reports(folder / REPORTS), deadline_unix_s))
