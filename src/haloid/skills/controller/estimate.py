@@ -16,6 +16,7 @@ import mujoco
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from haloid.skills.controller.contacts import SoleContacts
 from haloid.skills.controller.linear_model import LinearModel
 from haloid.skills.controller.reference import ReferenceStates
 
@@ -28,6 +29,8 @@ class Noise:
     gyro_rad_s: float = 0.115
     joint_rad: float = 0.008
     joint_vel_rad_s: float = 0.29
+    tip_rad: float = 0.02
+    """Of the feet on the floor: the whole robot turns with them about the middle of the soles that rest."""
     push_m: float = 0.002
     push_rad: float = 0.005
     push_m_s: float = 0.03
@@ -53,6 +56,7 @@ def observation_matrix(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray
 def observed_gains(
     model: mujoco.MjModel,
     reference: ReferenceStates,
+    contacts: SoleContacts,
     linear: LinearModel,
     gains: np.ndarray,
     observed: np.ndarray,
@@ -74,6 +78,7 @@ def observed_gains(
     ]
     of_pushes = np.diag(np.repeat(pushes, [3, 3, n, 3, 3, n]) ** 2)
     covariance, output = 10 * of_pushes, np.empty((len(reference), model.nu, len(of_sensors)))
+    tips = noise.tip_rad * tipping(model, reference, contacts)
     for frame in [1] * settle_steps + list(range(1, len(reference))):
         c = observed[frame]
         seen = covariance @ c.T
@@ -82,5 +87,21 @@ def observed_gains(
         reaction = linear.control[frame] @ output[frame]
         grown = linear.state[frame] - reaction @ c
         covariance = grown @ (covariance + of_pushes) @ grown.T + reaction @ of_sensors @ reaction.T
+        covariance += tips[frame] @ tips[frame].T
     output[0] = output[1]
     return output
+
+
+def tipping(model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts) -> np.ndarray:
+    """(T, 2 nv, 2) the rotation of the whole robot about the world's x and y axes through its support, a radian each."""
+    directions = np.zeros((len(reference), 2 * model.nv, 2))
+    data = mujoco.MjData(model)
+    for frame, weight in enumerate(contacts.weight):
+        if weight.sum() > 0:
+            data.qpos[:] = reference.qpos[frame]
+            mujoco.mj_kinematics(model, data)
+            arm_m = data.qpos[:3] - weight @ data.geom_xpos[contacts.geom_ids] / weight.sum()
+            for column, axis in enumerate(np.eye(3)[:2]):
+                directions[frame, :3, column] = np.cross(axis, arm_m)
+                directions[frame, 3:6, column] = data.xmat[model.jnt_bodyid[0]].reshape(3, 3).T @ axis
+    return directions

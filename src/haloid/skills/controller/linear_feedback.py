@@ -3,10 +3,12 @@
 In: the linear model of every control step and the reference's kinematics. Out: gains K[t] with u = K[t] (reference −
 measured) of the full state. They minimise Σ xᵀQx + uᵀRu by the backward Riccati recursion
 
-    K[t] = (R + BᵀPB)⁻¹ BᵀPA,   P[t−1] = Q + (A − BK)ᵀ P (A − BK) + KᵀRK,
+    K[t] = (R + BᵀPB + DᵀD)⁻¹ (BᵀPA + DᵀC),
+    P[t−1] = Q + (A − BK)ᵀ P (A − BK) + KᵀRK + (C − DK)ᵀ(C − DK),
 
 begun with the converged P of the last frame. Q counts what matters to a robot on its feet: the centre of mass over the
-soles that rest, the torso's orientation, every joint; R counts torques (kp·u) against the motors' limits.
+soles that rest, the torso's orientation, every joint; R counts torques (kp·u) against the motors' limits; Cx + Du are
+the changes of the soles' forces against the loads they bear, since a foot pressed at its edge tips.
 """
 
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from haloid.skills.controller.contacts import SoleContacts
-from haloid.skills.controller.inverse_dynamics import sole_jacobians
+from haloid.skills.controller.inverse_dynamics import ReferenceForces, sole_jacobians
 from haloid.skills.controller.linear_model import LinearModel
 from haloid.skills.controller.reference import ReferenceStates
 
@@ -33,6 +35,8 @@ class FeedbackWeights:
     joint_vel_rad_s: float = 6.0
     torque_of_limit: float = 0.1
     """Share of a motor's torque limit."""
+    sole_force_of_load: float = 0.5
+    """Change of a sole's force as a share of the load it bears: feet must neither tip nor slip."""
     settle_steps: int = 100
     """Riccati steps at the last frame before the recursion goes backwards."""
 
@@ -41,27 +45,36 @@ def feedback_gains(
     model: mujoco.MjModel,
     reference: ReferenceStates,
     contacts: SoleContacts,
+    forces: ReferenceForces,
     linear: LinearModel,
     weights: FeedbackWeights,
 ) -> np.ndarray:
     """(T, nu, 2 nv) K of every control step."""
     frames, size = len(reference), 2 * model.nv
-    torque_cost = np.diag(
-        (model.actuator_gainprm[:, 0] / (weights.torque_of_limit * model.actuator_forcerange[:, 1])) ** 2
-    )
+    limit_nm = weights.torque_of_limit * model.actuator_forcerange[:, 1]
+    torque_cost = np.diag((model.actuator_gainprm[:, 0] / limit_nm) ** 2)
     gains = np.empty((frames, model.nu, size))
     data = mujoco.MjData(model)
     cost_to_go = np.zeros((size, size))
-    steps = [frames - 1] * weights.settle_steps + list(range(frames - 1, 0, -1))
-    for frame in steps:
+    for frame in [frames - 1] * weights.settle_steps + list(range(frames - 1, 0, -1)):
         cost_to_go = cost_to_go + state_cost(model, data, reference.qpos[frame], contacts, frame, weights)
         a, b = linear.state[frame], linear.control[frame]
-        weighted = cost_to_go @ b
-        gains[frame] = cho_solve(cho_factor(torque_cost + b.T @ weighted), weighted.T @ a)
-        closed = a - b @ gains[frame]
-        cost_to_go = closed.T @ cost_to_go @ closed + gains[frame].T @ torque_cost @ gains[frame]
+        scale = 1 / (weights.sole_force_of_load * _loads_n(forces.sole_force_w_n[frame]))
+        by_state, by_control = scale * linear.force_by_state[frame], scale * linear.force_by_control[frame]
+        quadratic = torque_cost + b.T @ cost_to_go @ b + by_control.T @ by_control
+        gains[frame] = cho_solve(cho_factor(quadratic), b.T @ cost_to_go @ a + by_control.T @ by_state)
+        closed, force = a - b @ gains[frame], by_state - by_control @ gains[frame]
+        cost_to_go = closed.T @ cost_to_go @ closed + gains[frame].T @ torque_cost @ gains[frame] + force.T @ force
     gains[0] = gains[1]
     return gains
+
+
+def _loads_n(sole_force_w_n: np.ndarray) -> np.ndarray:
+    """(3 s, 1) the normal load of each sole, at least a quarter of the mean: the scale of its forces' changes."""
+    normal = sole_force_w_n[:, 2]
+    bearing = np.count_nonzero(normal > 1e-3)
+    least_n = 0.25 * normal.sum() / max(bearing, 1) + 1.0
+    return np.repeat(np.maximum(normal, least_n), 3)[:, None]
 
 
 def state_cost(

@@ -38,6 +38,11 @@ class LinearModel:
     """(T, 2 nv, 2 nv) A"""
     control: np.ndarray
     """(T, 2 nv, nu) B"""
+    force_by_state: np.ndarray
+    """(T, 3 s, 2 nv) change of the floor's forces on the soles, world axes, by an error of the state with soles in
+    place; 0 for soles that do not rest."""
+    force_by_control: np.ndarray
+    """(T, 3 s, nu)"""
 
 
 def linear_model(
@@ -53,6 +58,8 @@ def linear_model(
     substeps = max(1, round(reference.step_s / model.opt.timestep))
     size = 2 * model.nv
     state, control = np.empty((len(reference), size, size)), np.empty((len(reference), size, model.nu))
+    soles = 3 * len(contacts.geom_ids)
+    force_by_state, force_by_control = np.zeros((len(reference), soles, size)), np.zeros((len(reference), soles, model.nu))
     one_state, one_control = np.empty((size, size)), np.empty((size, model.nu))
     for frame in range(1, len(reference)):
         put_in_the_middle(free_model, data, reference, frame)
@@ -62,13 +69,17 @@ def linear_model(
         mujoco.mjd_transitionFD(free_model, data, _DIFFERENCE, False, one_state, one_control, None, None)
         mujoco.mj_forward(free_model, data)
         resting = contacts.resting[frame - 1] & contacts.resting[frame]
-        _hold(free_model, data, contacts.geom_ids[resting], one_state, one_control)
+        rows = np.repeat(resting, 3)
+        force_by_state[frame][rows], force_by_control[frame][rows] = _hold(
+            free_model, data, contacts.geom_ids[resting], one_state, one_control
+        )
         state[frame], control[frame] = one_state, one_control
         for _ in range(substeps - 1):
             control[frame] = one_state @ control[frame] + one_control
             state[frame] = one_state @ state[frame]
-    state[0], control[0] = state[1], control[1]
-    return LinearModel(state, control)
+    for values in (state, control, force_by_state, force_by_control):
+        values[0] = values[1]
+    return LinearModel(state, control, force_by_state, force_by_control)
 
 
 def _push(model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndarray, force_w_n: np.ndarray) -> None:
@@ -83,22 +94,30 @@ def _push(model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndarray, forc
 
 def _hold(
     model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndarray, state: np.ndarray, control: np.ndarray
-) -> None:
-    """Add the impulses that keep the soles in place to one step's matrices, in place; needs mj_forward."""
-    if not len(geom_ids):
-        return
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add the impulses that keep the soles in place to one step's matrices, in place; needs mj_forward.
+
+    Returns the changes of the soles' forces by an error of the state, (3 s, 2 nv), and of the control, (3 s, nu).
+    """
     nv, step_s = model.nv, model.opt.timestep
+    if not len(geom_ids):
+        return np.zeros((0, 2 * nv)), np.zeros((0, model.nu))
     inertia = np.empty((nv, nv))
     mujoco.mj_fullM(model, data, inertia)
     inertia[6:, 6:] -= step_s * np.diag(model.actuator_biasprm[:, 2])  # the step is implicit in the servos' damping
     jacobian = sole_jacobians(model, data, geom_ids).reshape(-1, nv)
     moved = np.linalg.solve(inertia, jacobian.T)
     apparent = jacobian @ moved
-    impulse = moved @ np.linalg.inv(apparent + _SOFTNESS * np.eye(len(apparent)))
+    impulse = np.linalg.inv(apparent + _SOFTNESS * np.eye(len(apparent)))
+    accelerated = state[nv:].copy()
+    accelerated[:, nv:] -= np.eye(nv)
+    force_by_state = -impulse @ jacobian @ accelerated / step_s
+    force_by_control = -impulse @ jacobian @ control[nv:] / step_s
     stay = np.hstack([-_RETURN / step_s * jacobian, np.zeros_like(jacobian)])
-    change = impulse @ (stay - jacobian @ state[nv:])
+    change = moved @ impulse @ (stay - jacobian @ state[nv:])
     state[nv:] += change
     state[:nv] += step_s * change
-    change = -impulse @ (jacobian @ control[nv:])
+    change = step_s * moved @ force_by_control
     control[nv:] += change
     control[:nv] += step_s * change
+    return force_by_state, force_by_control

@@ -51,9 +51,9 @@ def controller_tables(
     forces = reference_forces(model, reference, contacts)
     target_rad = feedforward_targets(model, reference, forces)
     linear = linear_model(model, reference, contacts, forces, target_rad)
-    full_gain = feedback_gains(model, reference, contacts, linear, weights or FeedbackWeights())
+    full_gain = feedback_gains(model, reference, contacts, forces, linear, weights or FeedbackWeights())
     observed, step = observation_matrices(model, reference)
-    gain = observed_gains(model, reference, linear, full_gain, observed, noise or Noise())
+    gain = observed_gains(model, reference, contacts, linear, full_gain, observed, noise or Noise())
     target_rad -= np.einsum("tij,tj->ti", gain, step)
     target_rad[0], gain[0] = target_rad[1], gain[1]
     return ControllerTables(scalar_joints(model), target_rad, gain, contacts, forces)
