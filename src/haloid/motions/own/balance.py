@@ -37,8 +37,6 @@ _FILTER_ROUNDS = 20
 _ZMP_TOLERANCE_M = 1e-3
 _TURN_TOLERANCE_RAD = 2e-3
 _COM_TOLERANCE_M = 1e-7
-_PELVIS_PER_COM = 1.2
-"""How far the pelvis goes to move the centre of mass by 1: the feet stay behind."""
 
 
 def frames_of_plan(plan: Plan) -> Frames:
@@ -138,6 +136,7 @@ def _poses(plan: Plan, legs: LegKinematics, times_s: np.ndarray, com_xy_m: np.nd
         current[model.joint(name).qposadr] = angle
     upper = _upper_body(plan, model, times_s, current)
     free: dict[str, np.ndarray] = {}
+    pelvis_per_com = 1.2 * np.eye(3 if plan.height_is_com else 2)
     rows = np.empty((len(times_s), model.nq))
     for row, time_s in enumerate(times_s):
         if row > 1:
@@ -154,21 +153,31 @@ def _poses(plan: Plan, legs: LegKinematics, times_s: np.ndarray, com_xy_m: np.nd
             current[legs.addresses(leg.side)] = free[leg.side][row]
             bound.remove(leg.side)
         goal_m = np.append(com_xy_m[row], heights_m[row]) if plan.height_is_com else com_xy_m[row]
-        current = _over(legs, current, goal_m, {side: feet[side][row] for side in bound})
+        current = _over(legs, current, goal_m, {side: feet[side][row] for side in bound}, pelvis_per_com)
         rows[row] = current
     return rows
 
 
-def _over(legs: LegKinematics, qpos: np.ndarray, com_m: np.ndarray, feet: dict[str, np.ndarray]) -> np.ndarray:
-    """`qpos` with the pelvis moved until the centre of mass is there (in x and y, or all three), the feet in place."""
-    qpos = qpos.copy()
+def _over(
+    legs: LegKinematics, qpos: np.ndarray, com_m: np.ndarray, feet: dict[str, np.ndarray], pelvis_per_com: np.ndarray
+) -> np.ndarray:
+    """`qpos` with the pelvis moved until the centre of mass is there (in x and y, or all three), the feet in place.
+
+    Broyden's method: `pelvis_per_com`, how far the pelvis goes to move the centre of mass by 1, is learned in place.
+    """
+    qpos, axes = qpos.copy(), slice(len(com_m))
+    step_m = before_m = np.zeros_like(com_m)
     for _ in range(40):
         for side, pose in feet.items():
             qpos = legs.reach(side, qpos, pose[:3], pose[3:])
-        missing_m = com_m - legs.com_w_m(qpos)[: len(com_m)]
+        missing_m = com_m - legs.com_w_m(qpos)[axes]
         if np.abs(missing_m).max() < _COM_TOLERANCE_M:
             return qpos
-        qpos[: len(com_m)] += _PELVIS_PER_COM * missing_m
+        if np.abs(step_m).max() > 1e-6:
+            expected_m = pelvis_per_com @ (before_m - missing_m)
+            pelvis_per_com += np.outer(step_m - expected_m, step_m @ pelvis_per_com) / (step_m @ expected_m)
+        step_m, before_m = pelvis_per_com @ missing_m, missing_m
+        qpos[axes] += step_m
     raise HaloidError(
         f"the centre of mass cannot be brought to {com_m} m with the feet in place; plan a smaller motion"
     )

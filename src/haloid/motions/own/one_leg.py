@@ -21,7 +21,7 @@ from haloid.motions.own.keyframes import (
     times_of,
 )
 
-_SHIFT_S, _LIFT_S, _STAND_S = 0.9, 0.4, 0.5
+_SHIFT_S, _LIFT_S, _STAND_S = 0.9, 0.4, 0.8
 _FREE_S = _STAND_S + _SHIFT_S + _LIFT_S
 """When the lifted leg is free."""
 _LIFT_M = 0.06
@@ -38,11 +38,12 @@ def swallow() -> Frames:
     """The trunk leans 43° forward, the right leg is stretched behind in line with it, the arms are spread for 2 s."""
     lean = (-0.1, 0.75, 0.0)
     stretched = one("right", hip_pitch=0.25, hip_roll=0.0, hip_yaw=0.0, knee=0.15, ankle_pitch=0.2, ankle_roll=0.0)
+    bent = one("right", hip_pitch=-0.15, hip_roll=0.0, hip_yaw=0.0, knee=1.0, ankle_pitch=-0.2, ankle_roll=0.0)
     spread = both(shoulder_pitch=0.0, shoulder_roll=1.3, elbow=1.3)
-    there, back = _FREE_S + 1.2, _FREE_S + 3.2
+    over, there, back, under = (_FREE_S + after_s for after_s in (0.55, 1.2, 3.2, 3.85))
     return _on_left_foot(
         free_s=4.4,
-        leg=[(there, stretched), (back, stretched)],
+        leg=[(over, bent), (there, stretched), (back, stretched), (under, bent)],
         height_m=[(there, 0.70), (back, 0.70)],
         pelvis_rpy_rad=[(there, lean), (back, lean)],
         upper=[(there, spread), (back, spread)],

@@ -13,7 +13,7 @@ from haloid.motions.leg_kinematics import SIDES
 from haloid.motions.own.balance import frames_of_plan
 from haloid.motions.own.keyframes import STANCE_Y_M, STAND_JOINTS, Plan, curve, one, standing_foot, times_of
 
-_STAND_S, _SHIFT_S, _SWING_S, _DOUBLE_S, _STOP_S = 0.5, 0.7, 0.55, 0.25, 0.7
+_STAND_S, _SHIFT_S, _SWING_S, _DOUBLE_S, _STOP_S = 0.9, 0.7, 0.55, 0.25, 0.5
 _LIFT_M = 0.06
 _STEP_M = 0.18
 _ARM_SWING_RAD_PER_M = 2.0
