@@ -17,6 +17,7 @@ from haloid.motions.surface import surface_of
 from haloid.recordings.motion import Motion
 from haloid.report.palette import INK, MUTED, PAPER, REFERENCE, SERIES
 from haloid.report.plots import house_style
+from haloid.report.shapes import outline_points
 
 POSES = 8
 POSE_WIDTH_M = 0.95
@@ -25,7 +26,6 @@ LEFT, RIGHT = SERIES[0], SERIES[1]
 _SHELL, _DARK = "#e4e7ea", "#4a525a"
 _TINT, _DARK_TINT = 0.42, 0.12
 """How much of its side's colour a shape takes."""
-_OUTLINE_POINTS = 24
 
 
 def motion_picture(motion: Motion, model: mujoco.MjModel, title: str, poses: int = POSES) -> Figure:
@@ -65,7 +65,7 @@ class _Shape:
     def __init__(self, model: mujoco.MjModel, geom: int):
         self.body_row = int(model.geom_bodyid[geom]) - 1
         turn = Rotation.from_quat(model.geom_quat[geom], scalar_first=True)
-        self.in_body_m = turn.apply(_outline_points(model, geom)) + model.geom_pos[geom]
+        self.in_body_m = turn.apply(outline_points(model, geom)) + model.geom_pos[geom]
         material = model.geom_matid[geom]
         rgb = model.mat_rgba[material, :3] if material >= 0 else model.geom_rgba[geom, :3]
         is_dark = float(np.mean(rgb)) < 0.45
@@ -81,29 +81,6 @@ def _shapes(model: mujoco.MjModel) -> list[_Shape]:
     own = [geom for geom in range(model.ngeom) if model.geom_bodyid[geom] > 0]
     visual = [geom for geom in own if not model.geom_contype[geom] and not model.geom_conaffinity[geom]]
     return [_Shape(model, geom) for geom in visual or own]
-
-
-def _outline_points(model: mujoco.MjModel, geom: int) -> np.ndarray:
-    """(n, 3) in the geom's frame, whose convex hull is the shape."""
-    kind, size = model.geom_type[geom], model.geom_size[geom]
-    angle = np.linspace(0, 2 * np.pi, _OUTLINE_POINTS, endpoint=False)
-    circle = np.column_stack([np.cos(angle), np.sin(angle), 0 * angle])
-    latitudes = np.linspace(-np.pi / 2, np.pi / 2, _OUTLINE_POINTS // 2 + 1)
-    ball = np.concatenate([circle * np.cos(lat) + [0, 0, np.sin(lat)] for lat in latitudes])
-    match kind:
-        case mujoco.mjtGeom.mjGEOM_SPHERE:
-            return size[0] * ball
-        case mujoco.mjtGeom.mjGEOM_ELLIPSOID:
-            return size * ball
-        case mujoco.mjtGeom.mjGEOM_CAPSULE:
-            return np.concatenate([size[0] * ball + [0, 0, end * size[1]] for end in (-1, 1)])
-        case mujoco.mjtGeom.mjGEOM_CYLINDER:
-            return np.concatenate([size[0] * circle + [0, 0, end * size[1]] for end in (-1, 1)])
-        case mujoco.mjtGeom.mjGEOM_MESH:
-            first, count = model.mesh_vertadr[model.geom_dataid[geom]], model.mesh_vertnum[model.geom_dataid[geom]]
-            return model.mesh_vert[first : first + count]
-    signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
-    return model.geom_aabb[geom, :3] + signs * model.geom_aabb[geom, 3:]
 
 
 def _heading(quat_wxyz: np.ndarray) -> np.ndarray:
