@@ -70,10 +70,11 @@ class DeployedPolicy:
         """(N, n) of (N, width) observations and (N,) frame indices, one robot after the other."""
         steps = np.asarray(time_steps, dtype=np.float32).reshape(-1, 1, 1)
         rows = np.ascontiguousarray(observations, dtype=np.float32)[:, None]
-        run = self._session.run
-        return np.concatenate(
-            [run(["actions"], {"obs": row, "time_step": step})[0] for row, step in zip(rows, steps, strict=True)]
-        )
+        answers = [
+            np.asarray(self._session.run(["actions"], {"obs": row, "time_step": step})[0])
+            for row, step in zip(rows, steps, strict=True)
+        ]
+        return np.concatenate(answers)
 
     def targets_rad(self, actions: np.ndarray) -> np.ndarray:
         """(N, n) what is sent to the servos: default + scale·action."""

@@ -17,7 +17,8 @@ from haloid.skills.deployed import DeployedPolicy
 from haloid.skills.metrics import ERRORS, RunMetrics, Spread, counted_rows, mean_body_distance_m, run_metrics, spread
 from haloid.skills.reference import Reference
 from haloid.skills.robot import TrackedRobot
-from haloid.skills.rollout import EvaluationConfig, Run, driven_by, frames_of, roll_out
+from haloid.skills.rollout import EvaluationConfig as EvaluationConfig
+from haloid.skills.rollout import Run, driven_by, frames_of, roll_out
 
 Which = Literal["all", "successful"]
 """All runs, each up to its end, or those that succeeded alone."""
@@ -28,6 +29,8 @@ class Evaluation:
     config: EvaluationConfig
     motion: str
     joint_names: tuple[str, ...]
+    body_names: tuple[str, ...]
+    """Tracked, the root first."""
     reference: Reference
     runs: tuple[Run, ...]
     metrics: tuple[RunMetrics, ...]
@@ -100,6 +103,7 @@ def evaluate(
         config=config,
         motion=reference.names[0],
         joint_names=robot.joint_names,
+        body_names=robot.layout.bodies,
         reference=reference,
         runs=runs,
         metrics=tuple(run_metrics(run.poses, frames_of(reference, run), run.failed_row) for run in runs),

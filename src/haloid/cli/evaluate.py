@@ -1,0 +1,186 @@
+"""`haloid evaluate`: how well a policy's ONNX file follows its motion, on any model of the robot."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from haloid.cli import console
+from haloid.cli.extras import require_extra
+from haloid.errors import HaloidError
+
+if TYPE_CHECKING:
+    from haloid.skills.evaluate import Evaluation
+    from haloid.skills.robot import TrackedRobot
+
+
+@dataclass(frozen=True)
+class Config:
+    """Run a policy's ONNX file on a model of the robot and measure how well it follows its motion.
+
+    Many robots start at once, slightly disturbed, and go through the motion once. A run succeeds when the mean distance
+    of its bodies from the reference is never over 0.5 m. Errors are shown over all runs, each up to its end, and over
+    the successful ones. Exit status 0 whether the policy succeeds or not.
+
+    Examples:
+        haloid evaluate out/squat
+        haloid evaluate out/squat/policy.onnx --model loaded.xml -o out/squat-loaded --video out/squat.mp4
+        haloid evaluate out/walk --payload-setting 1 --push 1 --delay 0.01
+    """
+
+    policy: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="POLICY")]
+    """policy.onnx of haloid or mjlab, a policy.pt, or the folder of a training."""
+    model: str = "g1"
+    """The robot it is measured on: g1, a model file, or a patch.json."""
+    payload_setting: Literal[1, 2, 3] | None = None
+    """Put HALO's Perturbation Setting on the model: 6, 9 or 12 kg on the torso and weights in the hands."""
+    motion: str | None = None
+    """Which motion, for a policy that follows several."""
+    starts: int = 100
+    """How many robots."""
+    random_starts: bool = False
+    """Start anywhere in the motion, not at its beginning."""
+    disturbance: float = 0.1
+    """Of the start, as a part of mjlab's: root ± 5 cm and ± 0.1 rad, its velocities ± 0.5 m/s, joints ± 0.1 rad."""
+    noise: float = 1.0
+    """Of the observations, as a part of mjlab's."""
+    push: float = 0.0
+    """Kicks every one to three seconds, as a part of mjlab's ± 0.5 m/s."""
+    delay: float = 0.0
+    """Seconds from the policy's targets to the servos, at most 0.02."""
+    randomisation: Literal["none", "nominal", "wide", "mjlab"] = "none"
+    """Of the robots; none: all are the model."""
+    seed: int = 0
+    threads: int = 0
+    """0: all cores."""
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    """Folder for evaluation.json and evaluation.html."""
+    video: Path | None = None
+    """Film of a typical run, NAME.mp4, with the reference as a ghost."""
+
+
+def run(config: Config) -> None:
+    require_extra("evaluate", "learn", "onnx", "onnxruntime", "mjbatch")
+    from haloid.report.evaluation import metrics_table, success_text
+    from haloid.skills.deployed import DeployedPolicy
+    from haloid.skills.evaluate import EvaluationConfig, evaluate
+
+    settings = EvaluationConfig(
+        starts=config.starts,
+        seed=config.seed,
+        motion=config.motion,
+        start_from="random" if config.random_starts else "beginning",
+        disturbance=config.disturbance,
+        noise=config.noise,
+        push=config.push,
+        delay_s=config.delay,
+        randomisation=config.randomisation,
+        threads=config.threads,
+    )
+    with console.progress("Evaluating") as say, _onnx_of(config.policy) as file:
+        robot = _robot(config)
+        evaluation = evaluate(DeployedPolicy(file), robot, settings, say)
+    console.results.print(
+        f"{evaluation.motion} on {_model_text(config)}: {success_text(evaluation)} runs succeed, "
+        f"survival {100 * evaluation.survival:.0f} %",
+        soft_wrap=True,
+    )
+    console.print_table(metrics_table(evaluation))
+    console.results.print(_hardest(evaluation), soft_wrap=True)
+    if config.out is not None:
+        _write(config, evaluation)
+    if config.video is not None:
+        from haloid.report.evaluation_video import write_video
+
+        with console.progress("Filming") as say:
+            write_video(evaluation, robot.model, config.video, say)
+        console.wrote(config.video)
+
+
+@contextmanager
+def _onnx_of(policy: Path) -> Iterator[Path]:
+    """The ONNX file that is measured: the one given, a training's own, or one made of its policy.pt for the moment."""
+    if not policy.exists():
+        raise HaloidError(f"{policy} does not exist. Give a policy.onnx, a policy.pt, or the folder of a training")
+    if policy.is_file() and policy.suffix != ".pt":
+        yield policy
+        return
+    torch_file = policy / "policy.pt" if policy.is_dir() else policy
+    onnx_file = torch_file.with_suffix(".onnx")
+    current = onnx_file.is_file() and (
+        not torch_file.is_file() or onnx_file.stat().st_mtime_ns >= torch_file.stat().st_mtime_ns
+    )
+    if current and policy.is_dir():
+        yield onnx_file
+        return
+    require_extra("evaluate", "learn", "torch")
+    from haloid.skills.export import export_onnx
+    from haloid.skills.policy import load_policy
+
+    with tempfile.TemporaryDirectory() as folder:
+        export_onnx(load_policy(torch_file), Path(folder) / "policy.onnx")
+        yield Path(folder) / "policy.onnx"
+
+
+def _robot(config: Config) -> TrackedRobot:
+    from haloid.skills.robot import tracked_robot, tracked_robot_of
+
+    if config.payload_setting is None:
+        return tracked_robot(config.model)
+    from haloid.lab.loads import halo_setting, put_on
+    from haloid.robots.load import load_spec
+    from haloid.robots.patch import apply_patch, read_patch
+
+    if Path(config.model).suffix == ".json":
+        patch = read_patch(config.model)
+        spec = load_spec(patch.robot)
+        apply_patch(spec, patch)
+    else:
+        spec = load_spec(config.model)
+    put_on(spec, halo_setting(config.payload_setting))
+    return tracked_robot_of(spec)
+
+
+def _model_text(config: Config) -> str:
+    load = "" if config.payload_setting is None else f" with HALO's Perturbation Setting {config.payload_setting}"
+    return f"{config.model}{load}"
+
+
+def _hardest(evaluation: Evaluation) -> str:
+    torque, travel = evaluation.torque_peak_use.argmax(), evaluation.range_peak_use.argmax()
+    names = [name.removesuffix("_joint") for name in evaluation.joint_names]
+    return (
+        f"torque: at most {100 * evaluation.torque_peak_use[torque]:.0f} % of the limit ({names[torque]}, rms "
+        f"{100 * evaluation.torque_rms_use[torque]:.0f} %); joint range: at most "
+        f"{100 * evaluation.range_peak_use[travel]:.0f} % of half ({names[travel]})"
+    )
+
+
+def _write(config: Config, evaluation: Evaluation) -> None:
+    """evaluation.json and evaluation.html."""
+    from haloid.outputs import atomic_directory
+    from haloid.report import write_report
+    from haloid.report.evaluation import evaluation_sections, success_text
+
+    assert config.out is not None
+    document: dict[str, Any] = {"policy": str(config.policy), "model": config.model}
+    document |= {"payload_setting": config.payload_setting, **evaluation.document()}
+    settings = {"policy": str(config.policy), "model": _model_text(config)}
+    settings |= {name: str(value) for name, value in document["settings"].items() if value is not None}
+    with atomic_directory(config.out) as folder:
+        (folder / "evaluation.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+        write_report(
+            folder / "evaluation.html",
+            f"Evaluation: {evaluation.motion}",
+            f"{success_text(evaluation)} runs on {_model_text(config)} succeed.",
+            evaluation_sections(evaluation, settings),
+        )
+    console.wrote(config.out / "evaluation.html")
+    console.wrote(config.out / "evaluation.json")
