@@ -16,6 +16,7 @@ from tests.skills.mjlab_scene import MjlabScene
 
 from haloid.errors import HaloidError
 from haloid.recordings.motion_export import write_motion
+from haloid.skills.environment import Difficulty
 from haloid.skills.mjlab_backend.randomisation import mass_offset
 from haloid.skills.mjlab_backend.register import task_id
 from haloid.skills.mjlab_backend.task import runner_cfg, tracking_env_cfg
@@ -91,9 +92,24 @@ def events(cfg: ManagerBasedRlEnvCfg) -> set[str]:
 def test_only_what_is_randomised_has_an_event():
     table_1 = {"base_com", "torso_mass", "hands_com", "hands_mass", "encoder_bias", "foot_friction"}
     assert events(tracking_env_cfg(randomisation="nominal")) == table_1 | {"push_robot"}
-    assert events(tracking_env_cfg(randomisation="wide", pushes=False)) == table_1
-    assert events(tracking_env_cfg(randomisation="none", pushes=False)) == set()
+    assert events(tracking_env_cfg(randomisation="wide", difficulty=Difficulty(push=0.0))) == table_1
+    assert events(tracking_env_cfg(randomisation="none", difficulty=Difficulty(push=0.0))) == set()
     assert events(tracking_env_cfg(play=True)) == table_1
+
+
+def test_full_difficulty_is_mjlabs_and_less_is_gentler():
+    full, mjlabs = tracking_env_cfg(difficulty=Difficulty(), randomisation="mjlab"), unitree_g1_flat_tracking_env_cfg()
+    assert full.commands["motion"] == mjlabs.commands["motion"]
+    assert full.observations == mjlabs.observations
+    assert full.terminations == mjlabs.terminations
+    assert full.events["push_robot"].params == mjlabs.events["push_robot"].params
+
+    half = tracking_env_cfg(difficulty=Difficulty(reset=0.5, push=0.5, noise=0.5, termination=1.5))
+    assert half.commands["motion"].pose_range["yaw"] == (-0.1, 0.1)
+    assert half.commands["motion"].joint_position_range == (-0.05, 0.05)
+    assert half.events["push_robot"].params["velocity_range"]["x"] == (-0.25, 0.25)
+    assert half.observations["actor"].terms["joint_vel"].noise.n_max == 0.25
+    assert half.terminations["anchor_ori"].params["threshold"] == pytest.approx(1.2)
 
 
 def test_ppo_is_mjlabs_but_for_its_log():

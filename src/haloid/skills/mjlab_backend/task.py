@@ -1,23 +1,27 @@
-"""Skills in mjlab, the task: mjlab's own G1 tracking task on the identified robot with HALO's randomisation.
+"""Skills in mjlab, the task: mjlab's own G1 tracking task on the identified robot with this package's randomisation.
 
-In: a motion file, the robot, a randomisation. Out: mjlab's configuration objects of the environment and of PPO.
-Observations, rewards, terminations, reset, pushes and adaptive sampling are mjlab's, unchanged.
+In: a motion file, the robot, a randomisation, a difficulty. Out: mjlab's configuration objects of the environment and
+of PPO. Observations, rewards, terminations, reset, pushes and adaptive sampling are mjlab's; at full difficulty with
+mjlab's numbers. The difficulty stays what it is: there is no curriculum here.
 """
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, cast
 
 from mjlab.envs import ManagerBasedRlEnvCfg
-from mjlab.rl import RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoAlgorithmCfg
+from mjlab.rl import RslRlModelCfg, RslRlPpoAlgorithmCfg
 from mjlab.tasks.tracking.config.g1.env_cfgs import unitree_g1_flat_tracking_env_cfg
 from mjlab.tasks.tracking.config.g1.rl_cfg import unitree_g1_tracking_ppo_runner_cfg
 from mjlab.tasks.tracking.mdp import MotionCommandCfg
+from mjlab.utils.noise import UniformNoiseCfg
 
 from haloid.errors import HaloidError
+from haloid.skills.environment import Difficulty
 from haloid.skills.mjlab_backend.randomisation import randomisation_events
 from haloid.skills.mjlab_backend.robot import SpecFunction, g1_spec, robot_cfg
+from haloid.skills.mjlab_backend.runner import TrackingRunnerCfg
 from haloid.skills.ppo import PpoConfig, rsl_rl_config
-from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName
+from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName, Range
 
 
 def tracking_env_cfg(
@@ -26,7 +30,7 @@ def tracking_env_cfg(
     spec_fn: SpecFunction = g1_spec,
     randomisation: RandomisationName = "nominal",
     state_estimation: bool = True,
-    pushes: bool = True,
+    difficulty: Difficulty | None = None,
     play: bool = False,
 ) -> ManagerBasedRlEnvCfg:
     """The environment. Without a motion file it is a task for mjlab's own commands, which ask for one.
@@ -36,27 +40,54 @@ def tracking_env_cfg(
     cfg = unitree_g1_flat_tracking_env_cfg(has_state_estimation=state_estimation, play=play)
     cfg.scene.entities = {"robot": robot_cfg(spec_fn)}
     cast(MotionCommandCfg, cfg.commands["motion"]).motion_file = motion_file
-    kept = {name: event for name, event in cfg.events.items() if name == "push_robot" and pushes}
-    cfg.events = kept | randomisation_events(RANDOMISATIONS[randomisation])
+    push = {name: event for name, event in cfg.events.items() if name == "push_robot"}
+    cfg.events = push | randomisation_events(RANDOMISATIONS[randomisation])
+    if difficulty is not None:
+        _set_difficulty(cfg, difficulty)
     return cfg
 
 
-def runner_cfg(ppo: PpoConfig) -> RslRlOnPolicyRunnerCfg:
+def _set_difficulty(cfg: ManagerBasedRlEnvCfg, difficulty: Difficulty) -> None:
+    command = cast(MotionCommandCfg, cfg.commands["motion"])
+    command.pose_range = _scaled(command.pose_range, difficulty.reset)
+    command.velocity_range = _scaled(command.velocity_range, difficulty.reset)
+    low, high = command.joint_position_range
+    command.joint_position_range = (low * difficulty.reset, high * difficulty.reset)
+    if not difficulty.push:
+        cfg.events.pop("push_robot", None)
+    elif "push_robot" in cfg.events:
+        params = cfg.events["push_robot"].params
+        params["velocity_range"] = _scaled(params["velocity_range"], difficulty.push)
+    for term in cfg.observations["actor"].terms.values():
+        if isinstance(term.noise, UniformNoiseCfg):
+            half = cast(float, term.noise.n_max) * difficulty.noise
+            term.noise = UniformNoiseCfg(n_min=-half, n_max=half)
+    for term in cfg.terminations.values():
+        if "threshold" in term.params:
+            term.params["threshold"] *= difficulty.termination
+
+
+def _scaled(ranges: dict[str, Range], factor: float) -> dict[str, Range]:
+    return {axis: (low * factor, high * factor) for axis, (low, high) in ranges.items()}
+
+
+def runner_cfg(ppo: PpoConfig) -> TrackingRunnerCfg:
     """PPO for mjlab's runner, with files as its only log: no account is needed."""
     if ppo.critic_first:
         raise HaloidError(
             f"critic_first is {ppo.critic_first}; mjlab's runner teaches actor and critic from the start. "
             "Expected 0, as in mjlab_ppo()"
         )
-    settings = rsl_rl_config(ppo)
+    settings, own = rsl_rl_config(ppo), unitree_g1_tracking_ppo_runner_cfg()
     known = {field.name for field in fields(RslRlPpoAlgorithmCfg)}
     algorithm = {name: value for name, value in settings["algorithm"].items() if name in known}
-    return replace(
-        unitree_g1_tracking_ppo_runner_cfg(),
+    return TrackingRunnerCfg(
         actor=_model_cfg(settings["actor"]),
         critic=_model_cfg(settings["critic"]),
         algorithm=RslRlPpoAlgorithmCfg(**algorithm),
         num_steps_per_env=ppo.steps,
+        max_iterations=own.max_iterations,
+        save_interval=own.save_interval,
         experiment_name="haloid_tracking",
         logger="tensorboard",
         upload_model=False,

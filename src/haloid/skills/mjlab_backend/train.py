@@ -1,163 +1,161 @@
-"""Skills in mjlab, training: mjlab's own training entry on the identified robot, on GPUs or on this machine's CPU.
+"""Skills in mjlab, training: mjlab's own training entry on the identified robot, on GPUs or, slowly, on the CPU.
 
-In: a `MjlabTraining`. Out: OUT/mjlab/DATE with mjlab's files (model_N.pt, policy.onnx, params/*.yaml, tensorboard), and
-the last checkpoint and policy as OUT/checkpoint.pt and OUT/policy.onnx. Several GPUs go through mjlab's launcher, one
-process each.
+In: the `TrainingConfig` of trainings on the CPU, and GPUs. Out, in the folder: config.yaml, MOTION.npz, mjlab/DATE with
+mjlab's files (model_N.pt, params/*.yaml, tensorboard), nan/ if a simulation left the finite numbers, and the last
+policy.pt and policy.onnx. Several GPUs go through mjlab's launcher, a process each, and each has all the robots.
+
+mjlab's physics step (5 ms) and full difficulty are used from the start; what the CPU's trainings have besides, several
+motions in one policy and a curriculum, mjlab's task has not.
 """
 
+import json
 import os
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
 
-import numpy as np
 import torch
+import yaml
 from mjlab.scripts.train import TrainConfig, launch_training
 
 from haloid.errors import HaloidError
+from haloid.motions.load import load_motion
 from haloid.outputs import atomic_file
+from haloid.recordings.motion import Motion
+from haloid.recordings.motion_export import write_motion
+from haloid.robots.load import KNOWN_ROBOTS
+from haloid.skills.curriculum import Curriculum
 from haloid.skills.mjlab_backend.register import task_id
-from haloid.skills.mjlab_backend.robot import g1_spec, identified_spec_fn
-from haloid.skills.mjlab_backend.runner import POLICY
+from haloid.skills.mjlab_backend.robot import identified_spec_fn
+from haloid.skills.mjlab_backend.runner import ONNX, POLICY
 from haloid.skills.mjlab_backend.task import runner_cfg, tracking_env_cfg
-from haloid.skills.ppo import PpoConfig, mjlab_ppo
-from haloid.skills.randomisation import RandomisationName
+from haloid.skills.reference import reference_of
+from haloid.skills.robot import tracked_robot
+from haloid.skills.task import actions_of
+from haloid.skills.train import read_config
+from haloid.skills.training import TrainingConfig
 
 RUNS = "mjlab"
 """The folder of mjlab's own files in the output folder."""
-MOTION_FPS = 50.0
+SAVE_EVERY = 500
+"""Iterations."""
 
 
 class GpuNotFoundError(HaloidError):
-    def __init__(self, wanted: object, found: int) -> None:
+    def __init__(self, wanted: tuple[int, ...], found: int) -> None:
+        there = f"GPUs 0 to {found - 1}" if found > 1 else "GPU 0 alone" if found else "no GPU"
         super().__init__(
-            f"--gpu-ids asks for {wanted}, and torch finds {found} GPU{'' if found == 1 else 's'} on this machine"
-            f"{f' (ids 0 to {found - 1})' if found else ''}. Give ids that exist, or --gpu-ids None to train in mjlab "
-            "on the CPU; --backend cpu is many times faster there"
-        )
-
-
-class MotionNotForMjlabError(HaloidError):
-    def __init__(self, path: Path, found: str) -> None:
-        super().__init__(
-            f"{path} cannot be trained on in mjlab: {found}. "
-            "Make it anew with `haloid motions convert`, which writes mjlab's order at 50 frames a second"
+            f"--gpu-ids asks for {' '.join(map(str, wanted))}, and torch finds {there} on this machine. Give ids that "
+            "exist; without --gpu-ids mjlab runs on the CPU, where --backend cpu is many times faster"
         )
 
 
 @dataclass(frozen=True)
-class MjlabTraining:
-    """What is trained, on what, for how long."""
-
-    motion: Path
-    """The npz of mjlab's order that `haloid motions convert` writes."""
-    out: Path
-    model: Path | None = None
-    """patch.json or calibrated.xml of an identification; None: mjlab's own G1."""
-    randomisation: RandomisationName = "nominal"
-    state_estimation: bool = True
-    pushes: bool = True
-    robots: int = 4096
-    """Simulated at once; on several GPUs, on each."""
-    iterations: int = 30_000
-    save_interval: int = 500
-    ppo: PpoConfig = field(default_factory=mjlab_ppo)
-    gpu_ids: tuple[int, ...] | Literal["all"] | None = (0,)
-    """None: on the CPU."""
-    seed: int = 0
-    resume: bool = False
-    """Go on from the last checkpoint in `out`."""
-
-
-@dataclass(frozen=True)
-class MjlabPolicy:
+class MjlabOutcome:
     """Where the results are."""
 
     run: Path
     """mjlab's folder of this run."""
     checkpoint: Path
     policy: Path
+    """policy.onnx; policy.pt is beside it."""
 
 
-def train_with_mjlab(training: MjlabTraining) -> MjlabPolicy:
-    """Trains until the last iteration; mjlab prints its progress."""
-    _check_gpus(training.gpu_ids)
-    check_motion(training.motion)
+def train_with_mjlab(
+    config: TrainingConfig, folder: Path, *, gpu_ids: tuple[int, ...] = (), save_every: int = SAVE_EVERY
+) -> MjlabOutcome:
+    """Trains from the beginning to the last iteration; mjlab prints its progress."""
+    _check(config, gpu_ids)
+    if (folder / RUNS).exists():
+        raise HaloidError(f"{folder} holds a training already. Go on with it: haloid train --resume {folder}")
+    with atomic_file(folder / "config.yaml") as beside:
+        beside.write_text(yaml.safe_dump(json.loads(json.dumps(asdict(config))), sort_keys=False), encoding="utf-8")
+    return _launch(config, folder, gpu_ids, save_every, last=None)
+
+
+def resume_with_mjlab(
+    folder: Path, *, iterations: int | None = None, gpu_ids: tuple[int, ...] = (), save_every: int = SAVE_EVERY
+) -> MjlabOutcome:
+    """Goes on from the last checkpoint to `iterations` in all (default: those it was begun with)."""
+    last, config = _last_checkpoint(folder), read_config(folder)
+    config = replace(config, iterations=iterations or config.iterations)
+    _check(config, gpu_ids)
+    done = _iteration(last) + 1
+    if done >= config.iterations:
+        raise HaloidError(f"{folder} has all its {config.iterations} iterations. Ask for more: --iterations {2 * done}")
+    return _launch(replace(config, iterations=config.iterations - done), folder, gpu_ids, save_every, last)
+
+
+def _check(config: TrainingConfig, gpu_ids: tuple[int, ...]) -> None:
+    found = torch.cuda.device_count()
+    if not all(0 <= gpu < found for gpu in gpu_ids):
+        raise GpuNotFoundError(gpu_ids, found)
+    if len(config.task.motions) != 1:
+        raise HaloidError(
+            f"mjlab's tracking task follows one motion; found {len(config.task.motions)}. Train one policy for each, "
+            "or all of them in one policy with --backend cpu"
+        )
+
+
+def _launch(
+    config: TrainingConfig, folder: Path, gpu_ids: tuple[int, ...], save_every: int, last: Path | None
+) -> MjlabOutcome:
+    task, folder = config.task, folder.resolve()
+    motion = load_motion(task.motions[0], repaired=task.repair)
     env = tracking_env_cfg(
-        motion_file=str(training.motion.resolve()),
-        spec_fn=identified_spec_fn(training.model),
-        randomisation=training.randomisation,
-        state_estimation=training.state_estimation,
-        pushes=training.pushes,
+        motion_file=str(write_motion(motion, folder / f"{Path(task.motions[0]).stem}.npz")),
+        spec_fn=identified_spec_fn(None if task.model in KNOWN_ROBOTS else Path(task.model)),
+        randomisation=task.randomisation,
+        state_estimation=task.state_estimation,
+        difficulty=Curriculum(config.difficulty, config.difficulty).difficulty,
     )
-    env.scene.num_envs = training.robots
-    env.sim.nan_guard.output_dir = str(training.out.resolve() / "nan")
-    agent = runner_cfg(training.ppo)
-    agent.experiment_name = RUNS
-    agent.seed, agent.max_iterations, agent.save_interval = training.seed, training.iterations, training.save_interval
-    if training.resume:
-        last = _last_checkpoint(training.out)
+    env.scene.num_envs, env.sim.nan_guard.output_dir = task.robots, str(folder / "nan")
+    agent = runner_cfg(replace(config.learner, critic_first=0) if config.ppo is None else config.ppo)
+    agent.experiment_name, agent.seed = RUNS, task.seed
+    agent.max_iterations, agent.save_interval = config.iterations, save_every
+    agent.actions_file = _write_actions(config, motion, folder)
+    if last is not None:
         agent.resume, agent.load_run, agent.load_checkpoint = True, f"{re.escape(last.parent.name)}$", f"{last.name}$"
-    gpu_ids = list(training.gpu_ids) if isinstance(training.gpu_ids, tuple) else training.gpu_ids
-    config = TrainConfig(
-        env=env, agent=agent, log_root=str(training.out.resolve()), gpu_ids=gpu_ids, enable_nan_guard=True
+    launch = TrainConfig(
+        env=env, agent=agent, log_root=str(folder), gpu_ids=list(gpu_ids) or None, enable_nan_guard=True
     )
     with _environment_kept():
-        launch_training(
-            task_id("nominal", state_estimation=True), config
-        )  # mjlab looks up nothing but the runner by it
-    return _collect(training.out)
+        launch_training(task_id("nominal", state_estimation=True), launch)  # mjlab looks up only the runner by it
+    return _collect(folder)
 
 
-def check_motion(path: Path) -> None:
-    """Raises unless mjlab would read this file as it is meant: it looks at neither names nor frame rate."""
-    with np.load(path, allow_pickle=False) as file:
-        model = g1_spec().compile()
-        orders = {
-            "joint_names": [model.joint(j).name for j in range(1, model.njnt)],
-            "body_names": [model.body(b).name for b in range(1, model.nbody)],
-        }
-        for key, expected in orders.items():
-            if key not in file:
-                raise MotionNotForMjlabError(path, f"it does not say the order of its columns (no '{key}')")
-            if list(file[key]) != expected:
-                raise MotionNotForMjlabError(path, f"its '{key}' are not those of mjlab's G1 in mjlab's order")
-        fps = float(np.ravel(file["fps"])[0])
-        if abs(fps - MOTION_FPS) > 1e-6:
-            raise MotionNotForMjlabError(path, f"it has {fps:g} frames a second, and mjlab plays every file at 50")
+def _write_actions(config: TrainingConfig, motion: Motion, folder: Path) -> str:
+    """The controller's tables, for mjlab's processes to read; none where the network's output is the action."""
+    if config.task.actions == "mjlab":
+        return ""
+    reference = reference_of(tracked_robot(config.task.model), [motion])
+    file = folder / "actions.pt"
+    with atomic_file(file) as beside:
+        torch.save(actions_of(config.task, reference, [motion]).state_dict(), beside)
+    return str(file)
 
 
-def _check_gpus(gpu_ids: tuple[int, ...] | Literal["all"] | None) -> None:
-    found = torch.cuda.device_count()
-    if gpu_ids == "all" and found == 0:
-        raise GpuNotFoundError("all", found)
-    if isinstance(gpu_ids, tuple) and not all(0 <= gpu < found for gpu in gpu_ids):
-        raise GpuNotFoundError(" ".join(map(str, gpu_ids)), found)
-
-
-def _last_checkpoint(out: Path) -> Path:
+def _last_checkpoint(folder: Path) -> Path:
     """Of the newest run that has one; runs are named by date, checkpoints by iteration."""
-    checkpoints = sorted(
-        (out / RUNS).glob("*/model_*.pt"), key=lambda path: (path.parent.name, int(path.stem.removeprefix("model_")))
-    )
+    checkpoints = list((folder / RUNS).glob("*/model_*.pt"))
     if not checkpoints:
-        raise HaloidError(
-            f"{out} has no checkpoint to resume from: no {RUNS}/*/model_*.pt. Train without --resume first"
-        )
-    return checkpoints[-1]
+        raise HaloidError(f"{folder} holds no training of mjlab's: it has no {RUNS}/*/model_*.pt. Train into it first")
+    return max(checkpoints, key=lambda path: (path.parent.name, _iteration(path)))
 
 
-def _collect(out: Path) -> MjlabPolicy:
-    last = _last_checkpoint(out)
-    found = MjlabPolicy(last.parent, out / "checkpoint.pt", out / POLICY)
-    for source, destination in ((last, found.checkpoint), (last.parent / POLICY, found.policy)):
-        with atomic_file(destination) as beside:
-            shutil.copyfile(source, beside)
-    return found
+def _iteration(checkpoint: Path) -> int:
+    return int(checkpoint.stem.removeprefix("model_"))
+
+
+def _collect(folder: Path) -> MjlabOutcome:
+    last = _last_checkpoint(folder)
+    for name in (POLICY, ONNX):
+        with atomic_file(folder / name) as beside:
+            shutil.copyfile(last.parent / name, beside)
+    return MjlabOutcome(last.parent, last, folder / ONNX)
 
 
 @contextmanager
