@@ -17,6 +17,8 @@ LEG_JOINTS = ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_
 _TOLERANCE = 1e-6
 """m and rad; solutions are usually a thousand times nearer."""
 _MAX_STEPS = 60
+_WEIGHTS = np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])[:, None]
+"""Of what misses: out of reach, a radian counts as 0.1 m, the length of a foot's lever."""
 
 
 class FootOutOfReachError(HaloidError):
@@ -68,6 +70,15 @@ class LegKinematics:
 
     def reach(self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, quat_wxyz: np.ndarray) -> np.ndarray:
         """`qpos` with the leg's angles such that the foot has this pose; FootOutOfReachError where none are."""
+        qpos, error = self.nearest(side, qpos, pos_w_m, quat_wxyz)
+        if max(np.linalg.norm(error[:3]), np.linalg.norm(error[3:])) > _TOLERANCE:
+            raise FootOutOfReachError(side, pos_w_m, error)
+        return qpos
+
+    def nearest(
+        self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, quat_wxyz: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`qpos` with the leg's angles that bring the foot nearest to this pose, and what misses: (6,) in m and rad."""
         qpos = qpos.copy()
         address = self.addresses(side)
         dofs = [joint.dofadr[0] for joint in self._legs[side]]
@@ -78,17 +89,18 @@ class LegKinematics:
         for _ in range(_MAX_STEPS):
             if np.abs(error).max() < 1e-3 * _TOLERANCE:
                 break
-            step = np.linalg.solve(jacobian.T @ jacobian + damping * np.eye(6), jacobian.T @ error)
+            downhill = (_WEIGHTS * jacobian).T @ (_WEIGHTS[:, 0] * error)
+            outward = ((qpos[address] <= low) & (downhill < 0)) | ((qpos[address] >= high) & (downhill > 0))
+            inner = _WEIGHTS * jacobian * ~outward  # a joint that is at its limit and pushes against it is left out
+            step = np.linalg.solve(inner.T @ inner + damping * np.eye(6), inner.T @ (_WEIGHTS[:, 0] * error))
             trial = qpos.copy()
             trial[address] = np.clip(qpos[address] + step, low, high)
             trial_error, trial_jacobian = self._error(side, trial, pos_w_m, quat_wxyz, dofs)
-            if trial_error @ trial_error < error @ error:
+            if np.linalg.norm(_WEIGHTS[:, 0] * trial_error) < np.linalg.norm(_WEIGHTS[:, 0] * error):
                 qpos, error, jacobian, damping = trial, trial_error, trial_jacobian, max(damping / 10, 1e-12)
             else:
                 damping *= 10
-        if max(np.linalg.norm(error[:3]), np.linalg.norm(error[3:])) > _TOLERANCE:
-            raise FootOutOfReachError(side, pos_w_m, error)
-        return qpos
+        return qpos, error
 
     def _error(
         self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, quat_wxyz: np.ndarray, dofs: list[int]
