@@ -10,10 +10,11 @@ from haloid.report.plots import REFERENCE_WIDTH, SMALL_IN, WIDE_IN, house_style,
 from haloid.skills.evaluate import Evaluation
 from haloid.skills.metrics import FAILURE_M, counted_rows
 from haloid.skills.reference import CONTROL_HZ
-from haloid.skills.robot import G1_LAYOUT
 from haloid.skills.rollout import Run
 
 MIDDLE, BAND, FAILED = SERIES[0], SERIES[5], SERIES[1]
+_LEAST_HEIGHT_CM = 2.0
+"""Of a plot of heights: a foot that stands still shows as such."""
 
 
 def error_over_time(evaluation: Evaluation) -> Figure:
@@ -46,8 +47,8 @@ def foot_heights(evaluation: Evaluation) -> Figure:
     plots = []
     time_s = np.arange(len(evaluation.reference)) / CONTROL_HZ
     with house_style():
-        for foot in G1_LAYOUT.feet:
-            row = evaluation.body_names.index(foot)
+        for foot in evaluation.layout.feet:
+            row = evaluation.layout.bodies.index(foot)
             height_cm = 100 * _by_frame(evaluation, lambda run, row=row: run.poses.body_pos_w[:, row, 2])
             seen = np.flatnonzero(np.isfinite(height_cm).any(axis=0))
             low, middle, high = np.nanquantile(height_cm[:, seen], [0.1, 0.5, 0.9], axis=0)
@@ -59,6 +60,9 @@ def foot_heights(evaluation: Evaluation) -> Figure:
             axes.set_title(f"{foot.removesuffix('_link').replace('_', ' ')} (cm)")
             axes.set_xlabel("time in the motion (s)")
             axes.margins(x=0.01)
+            bottom, top = axes.get_ylim()
+            middle_cm, half_cm = (bottom + top) / 2, max((top - bottom) / 2, _LEAST_HEIGHT_CM / 2)
+            axes.set_ylim(middle_cm - half_cm, middle_cm + half_cm)
             plots.append(figure)
     caption = "Height of the ankles' links over the floor, runs that have not failed so far."
     return Figure(plots, caption, legend={"reference": REFERENCE, "median": MIDDLE, "middle 80 %": BAND})

@@ -16,7 +16,7 @@ import numpy as np
 from haloid.skills.deployed import DeployedPolicy
 from haloid.skills.metrics import ERRORS, RunMetrics, Spread, counted_rows, mean_body_distance_m, run_metrics, spread
 from haloid.skills.reference import Reference
-from haloid.skills.robot import TrackedRobot
+from haloid.skills.robot import Layout, TrackedRobot
 from haloid.skills.rollout import EvaluationConfig as EvaluationConfig
 from haloid.skills.rollout import Run, driven_by, frames_of, roll_out
 
@@ -29,8 +29,7 @@ class Evaluation:
     config: EvaluationConfig
     motion: str
     joint_names: tuple[str, ...]
-    body_names: tuple[str, ...]
-    """Tracked, the root first."""
+    layout: Layout
     reference: Reference
     runs: tuple[Run, ...]
     metrics: tuple[RunMetrics, ...]
@@ -103,7 +102,7 @@ def evaluate(
         config=config,
         motion=reference.names[0],
         joint_names=robot.joint_names,
-        body_names=robot.layout.bodies,
+        layout=robot.layout,
         reference=reference,
         runs=runs,
         metrics=tuple(run_metrics(run.poses, frames_of(reference, run), run.failed_row) for run in runs),
