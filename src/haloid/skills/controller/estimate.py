@@ -65,17 +65,10 @@ def observed_gains(
 ) -> np.ndarray:
     """(T, nu, 6 + 2 n) gains on the observed errors."""
     n = model.nv - 6
-    of_sensors = np.diag(
-        np.repeat([noise.torso_rad, noise.gyro_rad_s, noise.joint_rad, noise.joint_vel_rad_s], [3, 3, n, n]) ** 2
-    )
-    pushes = [
-        noise.push_m,
-        noise.push_rad,
-        noise.push_joint_rad,
-        noise.push_m_s,
-        noise.push_rad_s,
-        noise.push_joint_rad_s,
-    ]
+    sensors = (noise.torso_rad, noise.gyro_rad_s, noise.joint_rad, noise.joint_vel_rad_s)
+    of_sensors = np.diag(np.repeat(sensors, [3, 3, n, n]) ** 2)
+    places = (noise.push_m, noise.push_rad, noise.push_joint_rad)
+    pushes = (*places, noise.push_m_s, noise.push_rad_s, noise.push_joint_rad_s)
     of_pushes = np.diag(np.repeat(pushes, [3, 3, n, 3, 3, n]) ** 2)
     covariance, output = 10 * of_pushes, np.empty((len(reference), model.nu, len(of_sensors)))
     tips = noise.tip_rad * tipping(model, reference, contacts)
@@ -93,7 +86,7 @@ def observed_gains(
 
 
 def tipping(model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts) -> np.ndarray:
-    """(T, 2 nv, 2) the rotation of the whole robot about the world's x and y axes through its support, a radian each."""
+    """(T, 2 nv, 2) turns of the whole robot about the world's x and y axes through its support, a radian each."""
     directions = np.zeros((len(reference), 2 * model.nv, 2))
     data = mujoco.MjData(model)
     for frame, weight in enumerate(contacts.weight):

@@ -76,7 +76,7 @@ def sole_jacobians(model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndar
 
 
 def sole_forces(root_force: np.ndarray, jacobian: np.ndarray, weight: np.ndarray, friction: float) -> np.ndarray:
-    """(s, 3) forces in the cones of the soles with weight > 0 whose sum on the root is as near `root_force` as can be."""
+    """(s, 3) forces in the cones of soles with weight > 0 whose sum on the root is as near `root_force` as can be."""
     force = np.zeros((len(weight), 3))
     active = np.flatnonzero(weight > 0)
     if not len(active):

@@ -59,7 +59,10 @@ def linear_model(
     size = 2 * model.nv
     state, control = np.empty((len(reference), size, size)), np.empty((len(reference), size, model.nu))
     soles = 3 * len(contacts.geom_ids)
-    force_by_state, force_by_control = np.zeros((len(reference), soles, size)), np.zeros((len(reference), soles, model.nu))
+    force_by_state, force_by_control = (
+        np.zeros((len(reference), soles, size)),
+        np.zeros((len(reference), soles, model.nu)),
+    )
     one_state, one_control = np.empty((size, size)), np.empty((size, model.nu))
     for frame in range(1, len(reference)):
         put_in_the_middle(free_model, data, reference, frame)

@@ -6,8 +6,8 @@ In: a motion of T frames and the compiled training model (floating root first, p
     target_rad[t] + gain[t] @ e,    e = observed errors against frame t.
 
 The servo's torque over the step is kp·(target − q) − kd·dq with q and dq on their way from frame t−1 to t, so the
-feed-forward is taken at the middle of the step: q + (kd/kp) dq + τ/kp. The robot is then at frame t−1 if all is well; as
-mjlab shows the policy frame t, the tables hold what is due to the step between the two frames:
+feed-forward is taken at the middle of the step: q + (kd/kp) dq + τ/kp. When the step begins, the robot is at frame t−1
+if all is well; as mjlab shows the policy frame t, the tables allow for the step between the two frames:
 target[t] = feed-forward − gain[t]·(frame t − frame t−1).
 """
 
@@ -35,8 +35,8 @@ class ControllerTables:
     target_rad: np.ndarray
     """(T, n)"""
     gain: np.ndarray
-    """(T, n, 6 + 2 n) on e = (torso rotation, pelvis angular velocity, joint angles, joint velocities), frame t −
-    measured: the rotation vector of R_robotᵀ R_reference in the torso's axes, rad; rad/s in the pelvis's axes; rad; rad/s."""
+    """(T, n, 6 + 2 n) on e, frame t − measured: torso rotation (the rotation vector of R_robotᵀ R_reference, in the
+    torso's axes, rad), angular velocity of the pelvis in its axes (rad/s), joint angles (rad) and velocities (rad/s)."""
     contacts: SoleContacts
     forces: ReferenceForces
 
@@ -71,7 +71,7 @@ def feedforward_targets(model: mujoco.MjModel, reference: ReferenceStates, force
 
 
 def observation_matrices(model: mujoco.MjModel, reference: ReferenceStates) -> tuple[np.ndarray, np.ndarray]:
-    """(T, 6 + 2 n, 2 nv) what the sensors show of an error about frame t−1; (T, 6 + 2 n) what frame t is ahead of it."""
+    """(T, 6 + 2 n, 2 nv) what sensors show of an error about frame t−1; (T, 6 + 2 n) what frame t is ahead of it."""
     data, step = mujoco.MjData(model), np.zeros(2 * model.nv)
     matrices, ahead = [], []
     for frame in range(len(reference)):
@@ -88,9 +88,11 @@ def observation_matrices(model: mujoco.MjModel, reference: ReferenceStates) -> t
 
 def _check(model: mujoco.MjModel) -> None:
     joints, driven = scalar_joints(model), actuated_joints(model)
-    servos = np.all(model.actuator_gainprm[:, 0] > 0) and np.all(model.actuator_forcelimited)
+    kp = model.actuator_gainprm[:, 0]
+    servos = np.all(kp > 0) and np.allclose(model.actuator_biasprm[:, 1], -kp) and np.all(model.actuator_forcelimited)
     if model.nv != 6 + len(joints) or model.nu != len(joints) or driven != joints or not servos:
         raise HaloidError(
-            f"the controller needs a floating robot with one position servo with a torque limit a joint, in joint order; "
-            f"found {model.nv} degrees of freedom, {len(joints)} joints and {model.nu} actuators"
+            "the controller needs a floating robot with one position servo a joint, in joint order and with a torque "
+            f"limit; found {model.nv} degrees of freedom, {len(joints)} joints and {model.nu} actuators, "
+            f"{'all' if servos else 'not all'} of them such servos"
         )

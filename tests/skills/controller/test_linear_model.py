@@ -1,0 +1,59 @@
+"""The linearised control step against the nonlinear one."""
+
+import mujoco
+import numpy as np
+from tests.skills.controller.robots import robot_on_floor, standing_qpos
+
+from haloid.skills.controller.contacts import sole_contacts
+from haloid.skills.controller.inverse_dynamics import reference_forces
+from haloid.skills.controller.linear_model import linear_model
+from haloid.skills.controller.reference import ReferenceStates
+from haloid.skills.controller.tables import feedforward_targets
+
+
+def test_a_turned_ankle_target_moves_the_pelvis_as_in_simulation():
+    """Standing on MuJoCo's soft contacts: the change after 0.1 s of a small change of both ankles' targets."""
+    model = robot_on_floor()
+    reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (3, 1)), np.zeros((3, model.nv)))
+    contacts = sole_contacts(model, reference)
+    forces = reference_forces(model, reference, contacts)
+    target = feedforward_targets(model, reference, forces)
+    linear = linear_model(model, reference, contacts, forces, target)
+    ankles = [model.actuator(f"{side}_ankle_pitch_joint").id for side in ("left", "right")]
+    change = np.zeros(model.nu)
+    change[ankles] = 0.02
+    predicted = np.zeros(2 * model.nv)
+    for _ in range(5):
+        predicted = linear.state[1] @ predicted + linear.control[1] @ change
+
+    ends = []
+    for ctrl in (target[1], target[1] + change):
+        data = mujoco.MjData(model)
+        data.qpos[:] = reference.qpos[0]
+        data.ctrl[:] = target[1]
+        mujoco.mj_step(model, data, nstep=20)  # the floor takes the load
+        data.ctrl[:] = ctrl
+        mujoco.mj_step(model, data, nstep=20)
+        ends.append((data.qpos.copy(), data.qvel.copy()))
+    moved = np.zeros(model.nv)
+    mujoco.mj_differentiatePos(model, moved, 1.0, ends[0][0], ends[1][0])
+    pitch, forward = 4, 0
+    assert abs(moved[forward]) > 1e-4
+    np.testing.assert_allclose(moved[[forward, pitch]], predicted[[forward, pitch]], rtol=0.25)
+
+
+def test_resting_soles_keep_their_places():
+    model = robot_on_floor()
+    reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (2, 1)), np.zeros((2, model.nv)))
+    contacts = sole_contacts(model, reference)
+    forces = reference_forces(model, reference, contacts)
+    linear = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces))
+    data = mujoco.MjData(model)
+    data.qpos[:] = reference.qpos[0]
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    foot = np.zeros((3, model.nv))
+    mujoco.mj_jacBody(model, data, foot, None, model.body("left_ankle_roll_link").id)
+    slip_m_per_rad = foot @ linear.control[1][: model.nv]
+    assert np.abs(linear.control[1][: model.nv]).max() > 1e-3
+    assert np.abs(slip_m_per_rad).max() < 1e-5
