@@ -1,0 +1,54 @@
+"""A checkpoint of rsl_rl's own actor becomes a policy that acts as that actor does."""
+
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("rsl_rl")
+
+from tensordict import TensorDict  # noqa: E402
+
+from haloid.errors import HaloidError  # noqa: E402
+from haloid.skills.mjlab_checkpoint import is_checkpoint, policy_of_checkpoint  # noqa: E402
+
+
+def rsl_rl_actor(width: int, joints: int):
+    from rsl_rl.models import MLPModel
+
+    torch.manual_seed(4)
+    observations = TensorDict({"actor": torch.zeros(2, width)}, batch_size=[2])
+    distribution = {"class_name": "GaussianDistribution", "init_std": 1.0}
+    model = MLPModel(
+        observations, {"actor": ["actor"]}, "actor", joints, [32, 16], "elu", True, distribution_cfg=distribution
+    )
+    for _ in range(5):
+        model.update_normalization(TensorDict({"actor": 3 * torch.randn(64, width) + 1}, batch_size=[64]))
+    return model.eval()
+
+
+@pytest.mark.parametrize(("width", "estimated"), [(154, False), (160, True)])
+def test_a_checkpoint_acts_as_rsl_rls_actor(robot, motion, tmp_path: Path, width, estimated):
+    actor = rsl_rl_actor(width, 29)
+    file = tmp_path / "model_10.pt"
+    torch.save({"actor_state_dict": actor.state_dict(), "iter": 10, "infos": {}}, file)
+    assert is_checkpoint(file)
+    policy = policy_of_checkpoint(file, robot, motion, "lively")
+    assert policy.facts.state_estimation == estimated
+    assert policy.facts.action_mode == "mjlab"
+    assert policy.facts.motions == ("lively",)
+    observation = torch.randn(5, width) * 2
+    with torch.no_grad():
+        expected = actor(TensorDict({"actor": observation}, batch_size=[5]))
+        torch.testing.assert_close(policy(observation, torch.zeros(5, dtype=torch.long)), expected)
+
+
+def test_checkpoints_of_other_tasks_are_refused(robot, motion, tmp_path: Path):
+    torch.save({"actor_state_dict": rsl_rl_actor(99, 12).state_dict()}, tmp_path / "model_1.pt")
+    with pytest.raises(HaloidError, match="takes 99 numbers and gives 12; for this robot it would take 154 or 160"):
+        policy_of_checkpoint(tmp_path / "model_1.pt", robot, motion, "lively")
+    torch.save({"actor_state_dict": {"weights": torch.zeros(3)}}, tmp_path / "model_2.pt")
+    with pytest.raises(HaloidError, match="its actor was not found"):
+        policy_of_checkpoint(tmp_path / "model_2.pt", robot, motion, "lively")
+    (tmp_path / "model_3.pt").write_bytes(b"no checkpoint")
+    assert not is_checkpoint(tmp_path / "model_3.pt")
