@@ -11,8 +11,8 @@ from scipy.interpolate import BPoly
 
 _GAIN = np.array([2.2, 2.2, 1.0])
 """The feet keep their poses, so that turning the pelvis turns only a part of the inertia; in roll and pitch, half."""
-_LEAD_S = 0.26
-"""How long the bump on the ground lasts: about as long as the push for a jump."""
+_LEAD_S = 0.4
+"""How long the bump on the ground lasts: somewhat longer than the push for a jump."""
 
 
 def turn_to_keep_momentum(

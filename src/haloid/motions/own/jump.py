@@ -15,7 +15,7 @@ from haloid.motions.own.keyframes import STAND_JOINTS, Plan, both, curve, standi
 
 _CROUCH_S, _LOW_S, _PUSH_S, _TAKE_OFF_S, _LANDING_S = 0.8, 1.7, 1.8, 2.06, 2.32
 _ABSORBED_S, _RISE_S, _UP_S, _DURATION_S = 2.58, 2.8, 3.9, 5.0
-_STAND_COM_M, _LOW_COM_M, _TAKE_OFF_COM_M = 0.672, 0.53, 0.645
+_STAND_COM_M, _LOW_COM_M, _TAKE_OFF_COM_M = 0.672, 0.538, 0.645
 _TURN_RAD = np.pi / 2
 _TWIST_RAD = 0.45
 """Of the pelvis against the feet, at take-off and, the other way, at landing."""
@@ -23,11 +23,14 @@ _WOUND_RAD = 0.2
 """Of the pelvis the other way before the push, and beyond the turn after the landing."""
 _FEET_SHARE = 0.3
 """r: the feet's share in the momentum, roughly; `flight.py` does the rest."""
-_FEET_UP_M = 0.075
-_ARMS = both(**{name: STAND_JOINTS[name] for name in ("shoulder_pitch", "shoulder_roll", "elbow")})
-_SPREAD = both(shoulder_pitch=0.3, shoulder_roll=0.5, elbow=0.6)
-_LEAN_RAD = 0.35
-"""Of the trunk; it stays in flight, where nothing could turn it."""
+_FEET_UP_M = 0.077
+_ARMS = both(**{name: STAND_JOINTS[name] for name in ("shoulder_pitch", "shoulder_roll", "elbow")}) | {
+    "waist_pitch_joint": 0.0
+}
+_SPREAD = both(shoulder_pitch=0.3, shoulder_roll=0.5, elbow=0.6) | {"waist_pitch_joint": -0.2}
+"""The chest stays upright over the leaning pelvis: the waist is weak, and the push and the landing press on it."""
+_LEAN_RAD = 0.38
+"""Of the pelvis; it stays in flight, where nothing could turn it."""
 
 
 def yaw_jump() -> Frames:

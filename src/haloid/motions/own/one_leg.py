@@ -56,13 +56,15 @@ def side_kick() -> Frames:
     kicking = one("right", hip_pitch=-0.3, hip_roll=1.15, hip_yaw=0.0, knee=0.3, ankle_pitch=-0.2, ankle_roll=0.0)
     chamber, out, held, drawn = (_FREE_S + after_s for after_s in (0.9, 1.55, 1.7, 2.35))
     guard = both(shoulder_pitch=-0.2, shoulder_roll=0.35, elbow=0.2)
+    upright = guard | {"waist_roll_joint": 0.12}
+    guard = guard | {"waist_roll_joint": 0.05}
     lean, leaning = (-0.15, 0.0, 0.0), (-0.35, 0.0, 0.0)
     return _on_left_foot(
         free_s=3.25,
         leg=[(chamber, chambered), (out, kicking), (held, kicking), (drawn, chambered)],
         height_m=[(chamber, _HIGH), (drawn, _HIGH)],
         pelvis_rpy_rad=[(chamber, lean), (out, leaning), (held, leaning), (drawn, lean)],
-        upper=[(chamber, guard), (drawn, guard)],
+        upper=[(chamber, guard), (out, upright), (held, upright), (drawn, guard)],
     )
 
 

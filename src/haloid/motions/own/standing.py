@@ -5,6 +5,7 @@ from haloid.motions.own.balance import frames_of_plan
 from haloid.motions.own.keyframes import STAND_HEIGHT_M, STAND_JOINTS, Plan, both
 
 _ARMS = {name: STAND_JOINTS[name] for name in ("shoulder_pitch", "shoulder_roll", "elbow")}
+_WAIST = "waist_pitch_joint"
 
 
 def stand() -> Frames:
@@ -12,10 +13,13 @@ def stand() -> Frames:
 
 
 def squat() -> Frames:
-    """Twice 0.2 m down and up, with arms that go forward and a trunk that leans a little to keep the balance."""
+    """Twice 0.2 m down and up, with arms that go forward and a trunk that leans a little to keep the balance.
+
+    The waist bends back against the pelvis: it is weak, and must hold the trunk and what it carries.
+    """
     low_m, lean_rad = STAND_HEIGHT_M - 0.2, 0.3
-    down, forward = (0.0, lean_rad, 0.0), both(shoulder_pitch=-0.7, shoulder_roll=0.15, elbow=0.6)
-    up, lowered = (0.0, 0.0, 0.0), both(**_ARMS)
+    down, forward = (0.0, lean_rad, 0.0), both(shoulder_pitch=-0.7, shoulder_roll=0.15, elbow=0.6) | {_WAIST: -0.2}
+    up, lowered = (0.0, 0.0, 0.0), both(**_ARMS) | {_WAIST: 0.0}
     turns = [(0.8, False), (2.1, True), (2.4, True), (3.7, False), (4.0, False), (5.3, True), (5.6, True), (6.9, False)]
     return frames_of_plan(
         Plan(
