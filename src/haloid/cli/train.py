@@ -60,8 +60,8 @@ class Config:
     """Begin with the networks of another training's folder."""
     robots: int = 512
     """Simulated side by side."""
-    timestep: float = 0.01
-    """Simulation step, s; policies are measured at 0.005."""
+    substeps: int = 3
+    """Physics steps in a control step of 20 ms; policies are measured with 4."""
     seed: int = 0
     backend: Literal["cpu", "mjlab"] = "cpu"
     """mjlab: on GPUs, with the extra mjlab."""
@@ -112,7 +112,7 @@ def _training_config(config: Config) -> "TrainingConfig":
             state_estimation=config.state_estimation,
             learn_arms=config.learn_arms,
             robots=config.robots,
-            timestep_s=config.timestep,
+            substeps=config.substeps,
             repair=config.repair,
             seed=config.seed,
         ),

@@ -24,7 +24,7 @@ class PpoConfig:
     clip: float = 0.2
     clip_values: bool = False
     entropy: float = 0.0
-    first_std: float = 0.4
+    first_std: float = 0.2
     """Standard deviation of the actions at the start, in units of network output."""
     critic_first: int = 5
     """Iterations at the start in which only the critic learns."""
