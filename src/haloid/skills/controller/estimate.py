@@ -33,8 +33,8 @@ class Noise:
     """Of the feet on the floor: the whole robot turns with them about the middle of the soles that rest."""
     push_m: float = 0.002
     push_rad: float = 0.005
-    push_m_s: float = 0.03
-    push_rad_s: float = 0.06
+    push_m_s: float = 0.013
+    push_rad_s: float = 0.045
     push_joint_rad: float = 0.003
     push_joint_rad_s: float = 0.1
 

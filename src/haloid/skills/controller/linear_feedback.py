@@ -27,15 +27,15 @@ from haloid.skills.controller.reference import ReferenceStates
 class FeedbackWeights:
     """One over the error that counts as much as any other, squared."""
 
-    com_m: float = 0.05
-    com_vel_m_s: float = 0.5
-    torso_rad: float = 0.15
-    torso_vel_rad_s: float = 1.5
-    joint_rad: float = 0.3
-    joint_vel_rad_s: float = 6.0
-    torque_of_limit: float = 0.1
+    com_m: float = 0.008
+    com_vel_m_s: float = 0.09
+    torso_rad: float = 0.3
+    torso_vel_rad_s: float = 0.75
+    joint_rad: float = 0.4
+    joint_vel_rad_s: float = 9.5
+    torque_of_limit: float = 0.07
     """Share of a motor's torque limit."""
-    sole_force_of_load: float = 0.5
+    sole_force_of_load: float = 0.33
     """Change of a sole's force as a share of the load it bears: feet must neither tip nor slip."""
     settle_steps: int = 100
     """Riccati steps at the last frame before the recursion goes backwards."""

@@ -36,7 +36,7 @@ class ControllerTables:
     """(T, n)"""
     gain: np.ndarray
     """(T, n, 6 + 2 n) on e, frame t − measured: torso rotation (the rotation vector of R_robotᵀ R_reference, in the
-    torso's axes, rad), angular velocity of the pelvis in its axes (rad/s), joint angles (rad) and velocities (rad/s)."""
+    torso's axes, rad), angular velocity of the pelvis in its axes (rad/s), joint angles (rad), velocities (rad/s)."""
     contacts: SoleContacts
     forces: ReferenceForces
 
