@@ -35,7 +35,7 @@ class Frames:
 
 def motion_of(frames: Frames, robot: str | mujoco.MjModel = "g1") -> Motion:
     """The whole motion of a floating robot; joints of the robot that the frames do not name stand at 0."""
-    model = robot if isinstance(robot, mujoco.MjModel) else load_spec(robot).compile()
+    model: mujoco.MjModel = load_spec(robot).compile() if isinstance(robot, str) else robot
     root_id, joint_names = floating_root(model), scalar_joints(model)
     unknown = [name for name in frames.joint_names if name not in joint_names]
     if unknown:
@@ -46,8 +46,8 @@ def motion_of(frames: Frames, robot: str | mujoco.MjModel = "g1") -> Motion:
     joint_pos_rad[:, [joint_names.index(name) for name in frames.joint_names]] = frames.joint_pos_rad
     quat_wxyz = continuous_quats(frames.root_quat_wxyz)
     step_s = 1.0 / frames.fps
-    joint_vel_rad_s = np.gradient(joint_pos_rad, step_s, axis=0)
-    root_lin_vel_w = np.gradient(frames.root_pos_w_m, step_s, axis=0)
+    joint_vel_rad_s = np.asarray(np.gradient(joint_pos_rad, step_s, axis=0))
+    root_lin_vel_w = np.asarray(np.gradient(frames.root_pos_w_m, step_s, axis=0))
     root_ang_vel_b = angular_velocity_in_body(quat_wxyz, step_s)
 
     data, velocity, bodies = mujoco.MjData(model), np.empty(6), range(1, model.nbody)
