@@ -1,7 +1,10 @@
 """A checkpoint of rsl_rl's own actor becomes a policy that acts as that actor does."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -52,3 +55,46 @@ def test_checkpoints_of_other_tasks_are_refused(robot, motion, tmp_path: Path):
         policy_of_checkpoint(tmp_path / "model_2.pt", robot, motion, "lively")
     (tmp_path / "model_3.pt").write_bytes(b"no checkpoint")
     assert not is_checkpoint(tmp_path / "model_3.pt")
+
+
+@pytest.mark.slow
+def test_mjlabs_own_file_and_ours_agree(robot, motion, tmp_path: Path):
+    """One actor, exported by mjlab with its rounded metadata and by this package from the checkpoint."""
+    pytest.importorskip("mjlab")
+    pytest.importorskip("onnxruntime")
+    from mjlab.rl.exporter_utils import attach_metadata_to_onnx
+    from mjlab.tasks.tracking.rl.runner import _OnnxMotionModel
+
+    from haloid.skills.deployed import DeployedPolicy
+    from haloid.skills.export import CLIP, export_onnx, metadata_of
+
+    actor = rsl_rl_actor(154, 29)
+    torch.save({"actor_state_dict": actor.state_dict()}, tmp_path / "model_10.pt")
+    policy = policy_of_checkpoint(tmp_path / "model_10.pt", robot, motion, "lively")
+    export_onnx(policy, tmp_path / "ours.onnx")
+    clip = SimpleNamespace(**{name: torch.from_numpy(getattr(policy.reference, name)) for name in CLIP})
+    theirs = tmp_path / "theirs.onnx"
+    torch.onnx.export(
+        _OnnxMotionModel(actor, clip).eval(),
+        (torch.zeros(1, 154), torch.zeros(1, 1)),
+        str(theirs),
+        opset_version=18,
+        input_names=["obs", "time_step"],
+        output_names=["actions", *CLIP],
+        dynamic_axes={},
+        dynamo=False,
+    )
+    own = ("haloid_format", "motions", "first_frames", "action_mode", "state_estimation")
+    metadata: dict[str, Any] = {key: value for key, value in metadata_of(policy).items() if key not in own}
+    metadata["action_scale"] = robot.action_scale_rad.tolist()
+    attach_metadata_to_onnx(str(theirs), metadata)
+    read, ours = DeployedPolicy(theirs), DeployedPolicy(tmp_path / "ours.onnx")
+    assert read.frames == len(motion.joint_pos_rad)
+    assert read.facts.motions == ("clip",)
+    assert not read.facts.state_estimation
+    np.testing.assert_allclose(read.facts.action_scale_rad, robot.action_scale_rad, atol=5e-4)
+    np.testing.assert_array_equal(read.clip.body_pos_w, ours.clip.body_pos_w)
+    observations = np.random.default_rng(0).normal(size=(5, 154)).astype(np.float32)
+    np.testing.assert_allclose(
+        read.actions(observations, np.arange(5)), ours.actions(observations, np.arange(5)), atol=1e-5
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -68,7 +68,37 @@ class Config:
 
 def run(config: Config) -> None:
     require_extra("evaluate", "learn", "onnx", "onnxruntime", "mjbatch")
+    from haloid.outputs import atomic_directory
     from haloid.report.evaluation import metrics_table, success_text
+
+    if config.video is not None:
+        from haloid.report.evaluation_video import check_video
+
+        check_video(config.video)
+    with nullcontext() if config.out is None else atomic_directory(config.out) as folder:
+        robot = _robot(config)
+        evaluation = _evaluate(config, robot)
+        console.results.print(
+            f"{evaluation.motion} on {_model_text(config)}: {success_text(evaluation)} runs succeed, "
+            f"survival {100 * evaluation.survival:.0f} %",
+            soft_wrap=True,
+        )
+        console.print_table(metrics_table(evaluation))
+        console.results.print(_hardest(evaluation), soft_wrap=True)
+        if folder is not None:
+            _write(config, evaluation, folder)
+    if config.out is not None:
+        console.wrote(config.out / "evaluation.html")
+        console.wrote(config.out / "evaluation.json")
+    if config.video is not None:
+        from haloid.report.evaluation_video import write_video
+
+        with console.progress("Filming") as say:
+            write_video(evaluation, robot.model, config.video, say)
+        console.wrote(config.video)
+
+
+def _evaluate(config: Config, robot: TrackedRobot) -> Evaluation:
     from haloid.skills.deployed import DeployedPolicy
     from haloid.skills.evaluate import EvaluationConfig, evaluate
 
@@ -85,23 +115,7 @@ def run(config: Config) -> None:
         threads=config.threads,
     )
     with console.progress("Evaluating") as say, _onnx_of(config.policy) as file:
-        robot = _robot(config)
-        evaluation = evaluate(DeployedPolicy(file), robot, settings, say)
-    console.results.print(
-        f"{evaluation.motion} on {_model_text(config)}: {success_text(evaluation)} runs succeed, "
-        f"survival {100 * evaluation.survival:.0f} %",
-        soft_wrap=True,
-    )
-    console.print_table(metrics_table(evaluation))
-    console.results.print(_hardest(evaluation), soft_wrap=True)
-    if config.out is not None:
-        _write(config, evaluation)
-    if config.video is not None:
-        from haloid.report.evaluation_video import write_video
-
-        with console.progress("Filming") as say:
-            write_video(evaluation, robot.model, config.video, say)
-        console.wrote(config.video)
+        return evaluate(DeployedPolicy(file), robot, settings, say)
 
 
 @contextmanager
@@ -163,24 +177,19 @@ def _hardest(evaluation: Evaluation) -> str:
     )
 
 
-def _write(config: Config, evaluation: Evaluation) -> None:
+def _write(config: Config, evaluation: Evaluation, folder: Path) -> None:
     """evaluation.json and evaluation.html."""
-    from haloid.outputs import atomic_directory
     from haloid.report import write_report
     from haloid.report.evaluation import evaluation_sections, success_text
 
-    assert config.out is not None
     document: dict[str, Any] = {"policy": str(config.policy), "model": config.model}
     document |= {"payload_setting": config.payload_setting, **evaluation.document()}
     settings = {"policy": str(config.policy), "model": _model_text(config)}
     settings |= {name: str(value) for name, value in document["settings"].items() if value is not None}
-    with atomic_directory(config.out) as folder:
-        (folder / "evaluation.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
-        write_report(
-            folder / "evaluation.html",
-            f"Evaluation: {evaluation.motion}",
-            f"{success_text(evaluation)} runs on {_model_text(config)} succeed.",
-            evaluation_sections(evaluation, settings),
-        )
-    console.wrote(config.out / "evaluation.html")
-    console.wrote(config.out / "evaluation.json")
+    (folder / "evaluation.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+    write_report(
+        folder / "evaluation.html",
+        f"Evaluation: {evaluation.motion}",
+        f"{success_text(evaluation)} runs on {_model_text(config)} succeed.",
+        evaluation_sections(evaluation, settings),
+    )

@@ -5,6 +5,7 @@ that it is neither the best nor the worst; the caption says which it is and how 
 """
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import mujoco
@@ -32,6 +33,14 @@ def typical_run(evaluation: Evaluation) -> int:
     return order[len(order) // 2]
 
 
+def check_video(path: Path) -> None:
+    """Raise unless a video could be written there, before any work is done."""
+    if path.suffix.lower() != ".mp4":
+        raise HaloidError(f"{path} is no video. Expected a file that ends in .mp4")
+    if find_spec("imageio_ffmpeg") is None:
+        raise HaloidError("a video needs the package imageio-ffmpeg: pip install 'haloid[learn]'")
+
+
 def write_video(
     evaluation: Evaluation,
     model: mujoco.MjModel,
@@ -39,12 +48,9 @@ def write_video(
     say: Callable[[str], None] = lambda detail: None,
 ) -> None:
     """Film the typical run, whole or not at all."""
-    if path.suffix.lower() != ".mp4":
-        raise HaloidError(f"{path} is no video. Expected a file that ends in .mp4")
-    try:
-        from imageio_ffmpeg import write_frames
-    except ImportError as error:
-        raise HaloidError("a video needs the package imageio-ffmpeg: pip install 'haloid[learn]'") from error
+    check_video(path)
+    from imageio_ffmpeg import write_frames
+
     number = typical_run(evaluation)
     run = evaluation.runs[number]
     reference = frames_of(evaluation.reference, run)
