@@ -63,6 +63,8 @@ class Config:
     substeps: int = 3
     """Physics steps in a control step of 20 ms; policies are measured with 4."""
     seed: int = 0
+    checkpoint_every: int = 20
+    """Iterations from one checkpoint to the next, and so the most that a stopped training loses."""
     backend: Literal["cpu", "mjlab"] = "cpu"
     """mjlab: on GPUs, with the extra mjlab."""
     gpu_ids: tuple[int, ...] = ()
@@ -118,6 +120,7 @@ def _training_config(config: Config) -> "TrainingConfig":
         ),
         iterations=config.iterations,
         difficulty=config.difficulty,
+        checkpoint_every=config.checkpoint_every,
     )
 
 

@@ -8,7 +8,7 @@ diverged/. A training that was stopped, by whatever, goes on from its last check
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,6 @@ from haloid.skills.ppo import PpoConfig
 from haloid.skills.task import TaskConfig
 from haloid.skills.training import Iteration, Training, TrainingConfig
 
-CHECKPOINT_EVERY = 20
-"""Iterations."""
 KEPT_DIVERGENCES = 10
 
 
@@ -72,7 +70,7 @@ def resume(
     state = load_checkpoint(folder)
     config = read_config(folder)
     if iterations is not None:
-        config = TrainingConfig(config.task, config.ppo, iterations, config.difficulty, config.threads)
+        config = replace(config, iterations=iterations)
     training = Training(config)
     training.load_state(state)
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
@@ -118,7 +116,7 @@ def _run(
         for name, value in iteration.metrics.items():
             board.add_scalar(name if "/" in name else f"training/{name}", value, iteration.number)
         board.add_scalar("speed/steps_a_s", iteration.steps / iteration.seconds["all"], iteration.number)
-        if iteration.number % CHECKPOINT_EVERY == 0:
+        if iteration.number % training.config.checkpoint_every == 0:
             _store(training, folder, records)
         on_iteration(iteration)
     board.close()

@@ -39,6 +39,8 @@ class TrainingConfig:
     """How far the curriculum may go: 1 is all of mjlab's pushes and disturbed starts."""
     threads: int = 0
     """Of the learner; 0: all cores."""
+    checkpoint_every: int = 20
+    """Iterations."""
 
     @property
     def learner(self) -> PpoConfig:
