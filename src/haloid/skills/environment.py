@@ -18,13 +18,14 @@ import mujoco
 import numpy as np
 
 from haloid.errors import HaloidError
+from haloid.skills.clamped import Clamp
 from haloid.skills.observations import Sensed, actor_observation, critic_observation, observation_terms
 from haloid.skills.randomisation import RANDOMISATIONS, RANDOMISED_FIELDS, Randomisation, randomise
 from haloid.skills.reference import CONTROL_HZ, Poses, Reference
 from haloid.skills.relative import carried_along
 from haloid.skills.rewards import WEIGHTS, reward_terms
 from haloid.skills.robot import TrackedRobot
-from haloid.skills.rotations import apply_inverse, from_roll_pitch_yaw, multiply
+from haloid.skills.rotations import apply, apply_inverse, from_roll_pitch_yaw, inverse, multiply
 from haloid.skills.sampling import AdaptiveSampling
 from haloid.skills.terminations import termination_terms
 
@@ -132,10 +133,11 @@ class TrackingEnvironment:
 
     def step(self, action: np.ndarray) -> Step:
         """Drive all robots for 20 ms; those whose episode ends start anew before observations (`restart`)."""
-        last_action, self.action = self.action, np.asarray(action, dtype=np.float32)
+        last_action = self.action
+        self.action = np.array(action, dtype=np.float32)  # a copy: a reset clears it, and the learner keeps its own
         before = self._state.copy()
-        self._drive()
-        unusable = np.asarray(~(np.isfinite(self._qpos).all(axis=1) & (np.abs(self._qvel) < FASTEST).all(axis=1)))
+        unusable = self._drive()
+        unusable |= ~(np.isfinite(self._qpos).all(axis=1) & (np.abs(self._qvel) < FASTEST).all(axis=1))
         if unusable.any():
             self._rescue(np.flatnonzero(unusable), before)
         self._sense(None)
@@ -245,16 +247,29 @@ class TrackingEnvironment:
             self.on_diverged({**targets, **fields, "time_step": self.time_step[robots[0]]})
         self._put_in_frames(robots, self.time_step[robots] - 1)
 
-    def _drive(self) -> None:
+    def _drive(self) -> np.ndarray:
+        """20 ms of physics; (N,) whether MuJoCo refused to go on with a simulation."""
         target = self._default + self._scale * self.action - self.encoder_bias
         started = time.perf_counter()
         self._flags[:] = self._flags_in_steps
-        if self._delay_substeps:
-            self._batch.step(nstep=self._delay_substeps)
+        refused = self._advance(self._delay_substeps)
         self._ctrl[:] = target
-        if self._substeps > self._delay_substeps:
-            self._batch.step(nstep=self._substeps - self._delay_substeps)
+        refused |= self._advance(self._substeps - self._delay_substeps)
         self.physics_s += time.perf_counter() - started
+        return refused
+
+    def _advance(self, substeps: int) -> np.ndarray:
+        """A simulation that MuJoCo refuses stays as it was, its clock too, while the others go on."""
+        clock = self._state[:, 0].copy()
+        try:
+            if substeps:
+                self._batch.step(nstep=substeps)
+        except RuntimeError:
+            refused = np.asarray(self._state[:, 0] == clock)
+            if not refused.any():
+                raise
+            return refused
+        return np.zeros(self.config.robots, dtype=bool)
 
     def _sense(self, robots: np.ndarray | None) -> None:
         """Sensors are computed once a control step, not in every physics step."""
@@ -265,8 +280,9 @@ class TrackingEnvironment:
 
     def _put_in_frames(self, robots: np.ndarray, frames: np.ndarray) -> None:
         frame, scale, number = self.reference.frames.at(frames), self.difficulty.reset, len(robots)
-        pose = self.random.uniform(-1, 1, (number, 6)) * POSE_RANGE * scale
-        velocity = self.random.uniform(-1, 1, (number, 6)) * VELOCITY_RANGE * scale
+        root_scale = 0.0 if self.robot.clamp is not None else scale
+        pose = self.random.uniform(-1, 1, (number, 6)) * POSE_RANGE * root_scale
+        velocity = self.random.uniform(-1, 1, (number, 6)) * VELOCITY_RANGE * root_scale
         quat = multiply(from_roll_pitch_yaw(pose[:, 3:]), frame.body_quat_w[:, 0])
         joints = frame.joint_pos + self.random.uniform(-1, 1, frame.joint_pos.shape) * JOINT_RANGE_RAD * scale
         joints = np.clip(joints, self._limits[:, 0], self._limits[:, 1])
@@ -277,6 +293,17 @@ class TrackingEnvironment:
         )
         self._warmstart[robots] = 0.0
         self._ctrl[robots] = joints
+        if self.robot.clamp is not None:
+            self._put_in_clamp(robots, self.robot.clamp)
+
+    def _put_in_clamp(self, robots: np.ndarray, clamp: Clamp) -> None:
+        """Move whole robots so that the clamped link is where the clamp is, whatever their joints."""
+        self._sense(robots)
+        poses, link = self.poses().at(robots), self.robot.layout.bodies.index(clamp.link)
+        turn = multiply(clamp.quat_wxyz, inverse(poses.body_quat_w[:, link]))
+        arm = self._qpos[robots, :3] - poses.body_pos_w[:, link]
+        self._qpos[robots, :3] = clamp.pos_w_m + apply(turn, arm)
+        self._qpos[robots, 3:7] = multiply(turn, self._qpos[robots, 3:7])
 
     def _push(self) -> None:
         """Every one to three seconds a kick: velocities are added to the root's."""
