@@ -95,7 +95,7 @@ def test_the_feedforward_mode_trains_in_mjlab_too(patch_file, tmp_path):
 
 def test_a_policy_of_the_cpu_acts_the_same_in_mjlab(tmp_path):
     """One robot on each side, no noise: the ONNX file drives both along the same path for a while."""
-    training = Training(replace(config(actions="feedforward", randomisation="none", timestep_s=0.005), ppo=None))
+    training = Training(replace(config(actions="feedforward", randomisation="none", substeps=4), ppo=None))
     export_onnx(training.policy("test"), tmp_path / "policy.onnx")
     policy, environment = DeployedPolicy(tmp_path / "policy.onnx"), training.task.environment
     environment.difficulty = replace(environment.difficulty, reset=0.0, push=0.0, noise=0.0)
