@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Annotated
 import tyro
 
 from haloid.cli import console
+
+MODULES = {"walk": "locomotion", "yaw-jump": "locomotion"}
+"""Of `haloid.bench`, where a benchmark's module bears another name."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,78 @@ class Data:
     """Directory for result.json."""
 
 
+@dataclass(frozen=True)
+class SkillBench:
+    """What the benchmarks of skills share: trainings of three methods, run as jobs that all of them use."""
+
+    iterations: int = 60
+    """Of each training: 60 are about two minutes on two cores."""
+    starts: int = 50
+    """Runs of each policy on the true robot."""
+    hours: float | None = None
+    """Start and continue trainings for this long; the next run goes on."""
+    workers: int = 1
+    """Trainings at the same time on this machine."""
+    ray: str | None = None
+    """Address of a Ray cluster to train on."""
+    fresh: bool = False
+    """Train anew what was trained with other settings."""
+    seed: int = 0
+    """Of the runs."""
+    folder: Path = Path("out/skills")
+    """Where trainings are kept and shared."""
+
+
+@dataclass(frozen=True)
+class Table3(SkillBench):
+    """HALO's Table III: WDR, CM and HALO track steady and agile motions under Setting 1."""
+
+    motions: tuple[str, ...] = ("squat", "wave", "stand", "swallow", "side-kick", "yaw-jump")
+    """Own motions or files; all 20 of the paper's size: give that many."""
+    out: Path = Path("out/bench/table3")
+    """Directory for result.json."""
+
+
+@dataclass(frozen=True)
+class Walk(SkillBench):
+    """HALO's Table V, walking forward and back under Setting 1."""
+
+    out: Path = Path("out/bench/walk")
+    """Directory for result.json."""
+
+
+@dataclass(frozen=True)
+class YawJump(SkillBench):
+    """HALO's Table V, the jump with a quarter turn under Setting 1."""
+
+    out: Path = Path("out/bench/yaw-jump")
+    """Directory for result.json."""
+
+
+@dataclass(frozen=True)
+class Maneuvers(SkillBench):
+    """HALO's Table VI: swallow balance, side kick, roundhouse kick under Setting 1, successes of ten."""
+
+    starts: int = 10
+    """Runs of each policy on the true robot."""
+    out: Path = Path("out/bench/maneuvers")
+    """Directory for result.json."""
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Environment steps a second of the whole training loop, split, and against mjlab on the same CPU."""
+
+    iterations: int = 20
+    """Measured iterations of training."""
+    mjlab_robots: int = 256
+    """Robots in mjlab's environment."""
+    mjlab_steps: int = 20
+    """Measured control steps of mjlab's environment."""
+    out: Path = Path("out/bench/throughput")
+    """Directory for result.json."""
+
+
 Benchmark = (
     Annotated[Table2, tyro.conf.subcommand("table2")]
     | Annotated[Table4, tyro.conf.subcommand("table4")]
@@ -111,6 +187,11 @@ Benchmark = (
     | Annotated[Scaling, tyro.conf.subcommand("scaling")]
     | Annotated[Excitation, tyro.conf.subcommand("excitation")]
     | Annotated[Data, tyro.conf.subcommand("data")]
+    | Annotated[Throughput, tyro.conf.subcommand("throughput")]
+    | Annotated[Table3, tyro.conf.subcommand("table3")]
+    | Annotated[Walk, tyro.conf.subcommand("walk")]
+    | Annotated[YawJump, tyro.conf.subcommand("yaw-jump")]
+    | Annotated[Maneuvers, tyro.conf.subcommand("maneuvers")]
 )
 
 
@@ -131,8 +212,8 @@ def run(config: Config) -> None:
     from haloid.bench.outcome import write_outcome
 
     benchmark = config.benchmark
-    name = type(benchmark).__name__.lower()
-    module = importlib.import_module(f"haloid.bench.{name}")
+    name = re.sub(r"(?<!^)(?=[A-Z])", "-", type(benchmark).__name__).lower()
+    module = importlib.import_module(f"haloid.bench.{MODULES.get(name, name)}")
     started = time.monotonic()
     with console.progress(f"Benchmark {name}") as say:
         outcome = module.run(benchmark, say)

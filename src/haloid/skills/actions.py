@@ -27,7 +27,7 @@ REACH_OF_SCALE = 0.5
 """Radians of target a unit of the network's output, as a part of mjlab's action scale."""
 
 
-FEEDBACK_LIMIT = 3.0
+FEEDBACK_LIMIT = 1.5
 """Greatest feedback of the controller, in units of action: beyond it the servos only saturate."""
 
 

@@ -1,0 +1,129 @@
+"""The trainings behind the tables of skills: methods × motions, as jobs of one sweep that all tables share.
+
+A job trains a policy on its method's robot and leaves policy.onnx in its folder; a sweep that was stopped goes on where
+it was. The tables then run these files on the true, loaded robot.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from haloid.bench.payload_methods import METHODS, methods
+from haloid.cli.bench import SkillBench
+from haloid.errors import HaloidError
+from haloid.sweeps.job import Job, Task, Unfinished
+from haloid.sweeps.run import SweepEvent, run_sweep
+
+DIFFICULTY = 0.3
+"""Of the curriculum: the tables have no pushes, and one leg bears none of mjlab's."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """How the trainings are run."""
+
+    folder: Path
+    workers: int
+    ray_address: str | None
+    hours: float | None
+    iterations: int
+    fresh: bool
+
+
+def sweep_of(config: SkillBench) -> Sweep:
+    return Sweep(config.folder, config.workers, config.ray, config.hours, config.iterations, config.fresh)
+
+
+def trained_policies(motions: Sequence[str], sweep: Sweep, say: Callable[[str], None]) -> dict[str, dict[str, Path]]:
+    """policy.onnx by motion and method, of all trainings that are finished; the others are left for the next run."""
+    known = methods(sweep.folder, say)
+    jobs = [
+        Job(
+            f"{motion}-{method}",
+            "haloid.bench.skill_jobs:train_job",
+            {
+                "motion": motion,
+                "randomisation": known[method].randomisation,
+                "patch": known[method].patch,
+                "iterations": sweep.iterations,
+                "difficulty": DIFFICULTY,
+                "seed": 0,
+            },
+        )
+        for motion in motions
+        for method in METHODS
+    ]
+    outcome = run_sweep(
+        jobs,
+        sweep.folder,
+        workers=sweep.workers,
+        ray_address=sweep.ray_address,
+        deadline_s=None if sweep.hours is None else sweep.hours * 3600,
+        fresh=sweep.fresh,
+        watch=lambda event: say(_words(event)),
+    )
+    if outcome.failures:
+        name, failure = next(iter(outcome.failures.items()))
+        raise HaloidError(f"{len(outcome.failures)} trainings failed; {name}: {failure.message}. See its log.txt")
+    return {
+        motion: {
+            method: sweep.folder / "jobs" / f"{motion}-{method}" / "policy.onnx"
+            for method in METHODS
+            if f"{motion}-{method}" in outcome.results
+        }
+        for motion in motions
+    }
+
+
+def train_job(task: Task) -> dict[str, Any]:
+    """Train one policy, or go on with its training, and export it."""
+    from haloid.skills.export import export_onnx
+    from haloid.skills.policy import load_policy
+    from haloid.skills.task import TaskConfig
+    from haloid.skills.train import resume, train
+    from haloid.skills.training import Iteration, TrainingConfig
+
+    arguments, folder = task.arguments, task.folder / "training"
+    seconds_left = task.seconds_left()
+    minutes = None if seconds_left == float("inf") else max(seconds_left, 1.0) / 60
+
+    def tell(iteration: Iteration) -> None:
+        metrics = iteration.metrics
+        task.report(
+            f"iteration {iteration.number} of {arguments['iterations']}: error {metrics['body_error_mm']:.0f} mm, "
+            f"failures {metrics['failures_a_s']:.2f}/s, {iteration.steps / iteration.seconds['all']:,.0f} steps/s"
+        )
+
+    if (folder / "checkpoint.pt").is_file():
+        outcome = resume(folder, minutes=minutes, on_iteration=tell)
+    else:
+        model = "g1"
+        if arguments["patch"] is not None:
+            model = str(task.folder / "patch.json")
+            Path(model).write_text(json.dumps(arguments["patch"]), encoding="utf-8")
+        config = TrainingConfig(
+            task=TaskConfig(
+                motions=(arguments["motion"],),
+                model=model,
+                randomisation=arguments["randomisation"],
+                seed=arguments["seed"],
+                threads=task.threads,
+            ),
+            iterations=arguments["iterations"],
+            difficulty=arguments["difficulty"],
+            threads=task.threads,
+        )
+        outcome = train(config, folder, minutes=minutes, on_iteration=tell)
+    if not outcome.finished:
+        raise Unfinished(f"at iteration {outcome.iterations} of {arguments['iterations']}")
+    export_onnx(load_policy(folder), task.folder / "policy.onnx")
+    return {"iterations": outcome.iterations, "steps": outcome.steps, "minutes": round(outcome.seconds / 60, 2)}
+
+
+def _words(event: SweepEvent) -> str:
+    detail = f" ({event.text})" if event.text else ""
+    return f"{event.finished} of {event.total} trainings done; {event.job} {event.kind}{detail}"
