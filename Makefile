@@ -58,7 +58,7 @@ clean:
 .venv/.dev-stamp: $(SPECIFIED)
 	@$(call make-venv,.venv)
 	@echo "Installing haloid and everything its tests need into .venv"
-	@.venv/bin/python $(PIP_INSTALL) --editable '.[logs,search,sysid,dev]'
+	@.venv/bin/python $(PIP_INSTALL) --editable '.[logs,search,sysid,learn,mjlab,cluster,dev]'
 	@touch .venv/.core-stamp $@
 
 .venv-wheel/.stamp: $(SPECIFIED)

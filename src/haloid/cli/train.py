@@ -74,7 +74,8 @@ class Config:
 def run(config: Config) -> None:
     _check(config)
     if config.backend == "mjlab":
-        raise HaloidError("the backend mjlab is not wired up yet")
+        _train_with_mjlab(config)
+        return
     from haloid.skills.train import resume, train
 
     training_config = None if config.resume else _training_config(config)
@@ -99,6 +100,22 @@ def _check(config: Config) -> None:
         raise HaloidError("give a motion and a folder: haloid train --motion squat -o out/squat; or --resume FOLDER")
     if config.resume is not None and (config.motion or config.out is not None):
         raise HaloidError("--resume goes on with a training and its own settings; leave out --motion and -o")
+
+
+def _train_with_mjlab(config: Config) -> None:
+    """mjlab shows its own progress."""
+    if config.minutes is not None or config.warm_start is not None:
+        raise HaloidError("--minutes and --warm-start are of the CPU backend; with mjlab give --iterations")
+    try:
+        from haloid.skills.mjlab_backend.train import resume_with_mjlab, train_with_mjlab
+    except ModuleNotFoundError as error:
+        raise HaloidError(f"the backend mjlab needs {error.name}: pip install 'haloid[mjlab]'") from error
+    if config.resume is not None:
+        outcome = resume_with_mjlab(config.resume, gpu_ids=config.gpu_ids)
+    else:
+        assert config.out is not None
+        outcome = train_with_mjlab(_training_config(config), config.out, gpu_ids=config.gpu_ids)
+    console.wrote(outcome.policy)
 
 
 def _training_config(config: Config) -> "TrainingConfig":
