@@ -28,7 +28,7 @@ from haloid.errors import HaloidError
 
 COMMANDS: tuple[str, ...] = (
     *("demo", "excite", "record", "inspect", "convert", "reconstruct", "identify"),
-    *("motions", "train", "bench"),
+    *("motions", "train", "evaluate", "export", "bench"),
 )
 """In the order of `haloid --help`."""
 LINE_WIDTH = 80
