@@ -1,0 +1,39 @@
+"""From gentle to rough."""
+
+import pytest
+
+from haloid.skills.curriculum import Curriculum
+from haloid.skills.environment import Difficulty
+
+
+def test_it_begins_gently():
+    assert Curriculum().difficulty == Difficulty(reset=0.2, push=0.0, noise=1.0, termination=1.5)
+
+
+def test_it_rises_while_robots_stand_and_ends_with_mjlabs_difficulty():
+    curriculum = Curriculum()
+    levels = []
+    for _ in range(30):
+        curriculum.update(failures_a_s=0.1)
+        levels.append(curriculum.level)
+    assert levels[:3] == pytest.approx([0.04, 0.08, 0.12])
+    assert levels[-1] == 1.0
+    assert curriculum.difficulty == Difficulty()
+
+
+def test_it_falls_while_they_fall_and_waits_between():
+    curriculum = Curriculum(level=0.05)
+    curriculum.update(failures_a_s=0.3)
+    assert curriculum.level == 0.05
+    for expected in (0.03, 0.01, 0.0, 0.0):
+        curriculum.update(failures_a_s=0.5)
+        assert curriculum.level == pytest.approx(expected)
+
+
+def test_it_may_end_earlier():
+    curriculum = Curriculum(hardest=0.1)
+    for _ in range(5):
+        curriculum.update(failures_a_s=0.0)
+    assert curriculum.level == 0.1
+    assert curriculum.difficulty.push == pytest.approx(0.1)
+    assert curriculum.difficulty.termination == pytest.approx(1.45)
