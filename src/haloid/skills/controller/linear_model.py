@@ -54,6 +54,7 @@ def linear_model(
 ) -> LinearModel:
     """A and B of every control step about the reference."""
     free_model = without_contacts(model)
+    free_model.dof_frictionloss[:] = 0.0  # a joint that sticks has no slope that would hold for a larger error
     data = mujoco.MjData(free_model)
     substeps = max(1, round(reference.step_s / model.opt.timestep))
     size = 2 * model.nv
@@ -108,6 +109,7 @@ def _hold(
     inertia = np.empty((nv, nv))
     mujoco.mj_fullM(model, data, inertia)
     inertia[6:, 6:] -= step_s * np.diag(model.actuator_biasprm[:, 2])  # the step is implicit in the servos' damping
+    inertia += step_s * np.diag(model.dof_damping)
     jacobian = sole_jacobians(model, data, geom_ids).reshape(-1, nv)
     moved = np.linalg.solve(inertia, jacobian.T)
     apparent = jacobian @ moved
