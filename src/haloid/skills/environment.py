@@ -242,9 +242,10 @@ class TrackingEnvironment:
         """Tell what is needed to see the divergence again, and put the robots where they should be."""
         self.diverged += len(robots)
         if self.on_diverged is not None:
-            fields = {name: self._batch.expand(name)[robots[0]] for name in RANDOMISED_FIELDS}
-            targets = {"state_before": before[robots[0]], "ctrl": self._ctrl[robots[0]]}
-            self.on_diverged({**targets, **fields, "time_step": self.time_step[robots[0]]})
+            first = robots[0]
+            fields = {name: self._batch.expand(name)[first].copy() for name in RANDOMISED_FIELDS}
+            targets = {"state_before": before[first], "ctrl": self._ctrl[first].copy()}
+            self.on_diverged({**targets, **fields, "time_step": self.time_step[first]})
         self._put_in_frames(robots, self.time_step[robots] - 1)
 
     def _drive(self) -> np.ndarray:
