@@ -11,7 +11,7 @@ ANCHOR = 2
 
 def some_poses(robots: int, seed: int) -> Poses:
     random, bodies = np.random.default_rng(seed), 5
-    quat = Rotation.random(robots * bodies, random_state=seed).as_quat(scalar_first=True)
+    quat = Rotation.random(robots * bodies, seed).as_quat(scalar_first=True)
     empty = np.zeros((robots, 0))
     velocity = np.zeros((robots, bodies, 3))
     return Poses(
@@ -42,7 +42,7 @@ def test_a_robot_that_is_only_elsewhere_and_turned_is_where_it_should_be():
     moved = Poses(
         frame.joint_pos,
         frame.joint_vel,
-        turn.apply(frame.body_pos_w.reshape(-1, 3)).reshape(20, 5, 3) + [3.0, -2.0, 0.0],
+        turn.apply(frame.body_pos_w.reshape(-1, 3)).reshape(20, 5, 3) + np.array([3.0, -2.0, 0.0]),
         quat.as_quat(scalar_first=True).reshape(20, 5, 4),
         frame.body_lin_vel_w,
         frame.body_ang_vel_w,

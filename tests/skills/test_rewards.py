@@ -16,7 +16,7 @@ LIMITS = np.array([[-1.0, 1.0], [-0.5, 2.0]])
 @pytest.fixture
 def frame() -> Poses:
     random = np.random.default_rng(1)
-    quat = Rotation.random(3 * BODIES, random_state=1).as_quat(scalar_first=True).reshape(3, BODIES, 4)
+    quat = Rotation.random(3 * BODIES, 1).as_quat(scalar_first=True).reshape(3, BODIES, 4)
     vectors = (random.normal(size=(3, BODIES, 3)) for _ in range(3))
     pos, lin, ang = vectors
     return Poses(np.zeros((3, 2)), np.zeros((3, 2)), pos, quat, lin, ang)
@@ -51,8 +51,8 @@ def test_angles_and_velocities(frame):
     robot = replace(
         frame,
         body_quat_w=turned,
-        body_lin_vel_w=frame.body_lin_vel_w + [0.6, 0.8, 0.0],
-        body_ang_vel_w=frame.body_ang_vel_w + [0.0, 0.0, 3.14],
+        body_lin_vel_w=frame.body_lin_vel_w + np.array([0.6, 0.8, 0.0]),
+        body_ang_vel_w=frame.body_ang_vel_w + np.array([0.0, 0.0, 3.14]),
     )
     terms = rewarded(robot, frame)
     assert terms["motion_global_root_ori"] == pytest.approx([np.exp(-1.0), 1.0, 1.0])
