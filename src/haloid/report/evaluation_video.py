@@ -20,6 +20,8 @@ from haloid.skills.reference import CONTROL_HZ
 from haloid.skills.rollout import frames_of
 
 FRAMES_PER_S = 25
+AFTER_FAILURE_S = 0.5
+"""A film ends soon after a failure: nothing but the soles touches the floor, so a fall goes on below it."""
 SMOOTHING_S = 0.6
 """The camera follows the root this slowly, or every step would shake it."""
 
@@ -58,7 +60,8 @@ def write_video(
     error_m, scene = evaluation.body_error_m(run), RobotScene(model)
     stride = round(CONTROL_HZ / FRAMES_PER_S)
     centre = _smooth(reference.body_pos_w[:, 0])
-    rows = range(0, len(run.poses), stride)
+    end = len(run.poses) if run.failed_row is None else run.failed_row + round(AFTER_FAILURE_S * CONTROL_HZ)
+    rows = range(0, min(end, len(run.poses)), stride)
     with atomic_file(path) as beside:
         film = write_frames(str(beside), SIZE_PX, fps=FRAMES_PER_S, quality=7, output_params=["-f", "mp4"])
         film.send(None)
@@ -69,7 +72,7 @@ def write_video(
                 text += f"{row / CONTROL_HZ:.2f} s   {1e3 * error_m[row]:.0f} mm{state}"
                 image = scene.draw(run.qpos[row], Camera(np.append(centre[row, :2], 0.68)), ghost[row], text)
                 film.send(np.asarray(image).tobytes())
-                say(f"second {row / CONTROL_HZ:.0f} of {len(run.poses) / CONTROL_HZ:.0f}")
+                say(f"second {row / CONTROL_HZ:.0f} of {rows[-1] / CONTROL_HZ:.0f}")
         except OSError as error:
             raise HaloidError(f"ffmpeg ended while it wrote {path}: {error}. Is there room on the disk?") from error
         finally:
