@@ -17,6 +17,7 @@ from haloid.robots.load import actuated_joints, load_spec
 from haloid.robots.patch import apply_patch, read_patch
 from haloid.robots.servos import set_servos
 from haloid.robots.sole import colliding_geoms
+from haloid.skills.clamped import Clamp, hold
 
 ACTION_SCALE_OF_EFFORT = 0.25
 SOFT_LIMIT_FACTOR = 0.9
@@ -94,6 +95,8 @@ class TrackedRobot:
     """(n,)"""
     soft_limits_rad: np.ndarray
     """(n, 2) the middle 90 % of each joint's range."""
+    clamp: Clamp | None = None
+    """A foot that is held fixed in the world; None: the robot is free."""
 
     @property
     def action_scale_rad(self) -> np.ndarray:
@@ -112,6 +115,7 @@ def tracked_robot(
     *,
     timestep_s: float = 0.005,
     layout: Layout = G1_LAYOUT,
+    clamp: Clamp | None = None,
 ) -> TrackedRobot:
     """The robot on a floor. `robot` is a name or a model file, or a patch.json, which is put on the robot it names."""
     if Path(robot).suffix == ".json":
@@ -119,14 +123,18 @@ def tracked_robot(
     spec = load_spec(robot)
     if patch is not None:
         apply_patch(spec, read_patch(patch))
-    return tracked_robot_of(spec, timestep_s=timestep_s, layout=layout)
+    return tracked_robot_of(spec, timestep_s=timestep_s, layout=layout, clamp=clamp)
 
 
-def tracked_robot_of(spec: mujoco.MjSpec, *, timestep_s: float = 0.005, layout: Layout = G1_LAYOUT) -> TrackedRobot:
+def tracked_robot_of(
+    spec: mujoco.MjSpec, *, timestep_s: float = 0.005, layout: Layout = G1_LAYOUT, clamp: Clamp | None = None
+) -> TrackedRobot:
     """The same of a spec, which is not changed."""
     spec = spec.copy()
     _check_layout(spec, layout)
     _put_on_floor(spec, layout)
+    if clamp is not None:
+        hold(spec, clamp)
     kp, kd = _own_gains(spec)
     set_servos(spec, kp, kd)
     _add_sensors(spec, layout)
@@ -147,6 +155,7 @@ def tracked_robot_of(spec: mujoco.MjSpec, *, timestep_s: float = 0.005, layout: 
         effort_nm=np.array([model.actuator(name).forcerange[1] for name in joint_names]),
         default_joint_pos_rad=np.array([layout.default_joint_pos_rad.get(name, 0.0) for name in joint_names]),
         soft_limits_rad=np.stack([middle - SOFT_LIMIT_FACTOR * half, middle + SOFT_LIMIT_FACTOR * half], axis=1),
+        clamp=clamp,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from haloid.errors import HaloidError
 from haloid.motions.frames import Frames
+from haloid.motions.own.exploration import excitation
 from haloid.motions.own.jump import yaw_jump
 from haloid.motions.own.one_leg import roundhouse_kick, side_kick, swallow
 from haloid.motions.own.standing import squat, stand, wave
@@ -18,7 +19,7 @@ class OwnMotion:
 
     name: str
     description: str
-    kind: Literal["steady", "agile"]
+    kind: Literal["steady", "agile", "exploration"]
     make: Callable[[], Frames]
 
 
@@ -34,6 +35,9 @@ OWN_MOTIONS: dict[str, OwnMotion] = {
         OwnMotion("swallow", "on one leg, trunk forward, the other leg stretched behind", "steady", swallow),
         OwnMotion("side-kick", "a kick to the side", "agile", side_kick),
         OwnMotion("roundhouse-kick", "a kick that swings from the side to the front", "agile", roundhouse_kick),
+        OwnMotion(
+            "excitation", "arms and waist shaken on two still feet, for identification", "exploration", excitation
+        ),
     )
 }
 

@@ -60,9 +60,13 @@ def reference_forces(
 
 
 def without_contacts(model: mujoco.MjModel) -> mujoco.MjModel:
-    """A copy of the model in free space and without joint limits, which a reference may touch but must not lean on."""
+    """A copy of the model in free space and without joint limits, which a reference may touch but must not lean on.
+
+    Nor may it lean on a clamp: a clamped foot is held as one that stands is.
+    """
     free = mujoco.MjModel.__copy__(model)
     free.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+    free.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_EQUALITY
     return free
 
 
