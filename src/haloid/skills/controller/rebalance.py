@@ -4,10 +4,10 @@ In: reference states, their contacts and the model that is to follow them. Out: 
 horizontally by a smooth offset, such that the model's zero-moment point p stays inside the soles that rest. A motion
 that is balanced for one robot is not for the same robot with a load; a controller that knows its model can tell.
 
-p comes from the inverse dynamics of the whole model. Where it is less than `MARGIN_M` inside, the missing shift r(t)
-becomes an offset d(t) of the centre of mass, d − h d'' = r with h = p_height / (g + a_z) (in flight d'' = 0), the
-pelvis follows, the legs by inverse kinematics, and p is computed again (Kajita et al. 2003, the dynamics filter). Feet
-stay where they were; a foot in the air for long goes along with the pelvis, as its leg may be at full length.
+p comes from the inverse dynamics of the whole model. What it misses to be well inside, r(t), becomes an offset d(t) of
+the centre of mass, d − h d'' = r with h = c_z / (g + c_z'') (in flight d'' = 0), the pelvis follows, the legs by
+inverse kinematics, and p is computed again (Kajita et al. 2003, the dynamics filter). Feet stay where they were; a foot
+in the air for long goes along with the pelvis, as its leg may be at full length.
 """
 
 from dataclasses import dataclass, replace
@@ -22,10 +22,18 @@ from haloid.skills.controller.contacts import SoleContacts
 from haloid.skills.controller.inverse_dynamics import without_contacts
 from haloid.skills.controller.reference import ReferenceStates
 
-MARGIN_M = 0.015
-"""From the edge of the soles, as far as they are wide enough."""
-_MIDDLE = 0.6
-"""Of a sole's half width is the margin at most."""
+
+@dataclass(frozen=True)
+class Margin:
+    """How far inside a sole."""
+
+    inward_m: float
+    half_width: float
+    """At most this part of the way to the middle of the sole."""
+
+
+LEAST, GOAL = Margin(0.015, 0.6), Margin(0.025, 0.9)
+"""A motion that keeps the least margin throughout stays as it is; one that does not is given the larger one."""
 _BORNE = 0.5
 """Of the weight: with less on the ground, the zero-moment point means little."""
 _ROUNDS = 4
@@ -44,17 +52,18 @@ _REACHED = 1e-6
 def rebalanced(model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts) -> ReferenceStates:
     """`reference` with its zero-moment point inside the soles that rest; `reference` itself where it already is."""
     free_model = without_contacts(model)
-    support = support_of(model, reference, contacts)
+    point = zero_moment_points(free_model, reference)
+    if np.abs(support_of(model, reference, contacts, LEAST).missing_m(point)).max() < _SETTLED_M:
+        return reference
+    support, mover = support_of(model, reference, contacts, GOAL), _Mover(model, reference, contacts)
     balanced, shift_m = reference, np.zeros((len(reference), 2))
-    mover: _Mover | None = None
     for _ in range(_ROUNDS):
-        point = zero_moment_points(free_model, balanced)
         missing_m = support.missing_m(point)
         if np.abs(missing_m).max() < _SETTLED_M:
             break
-        mover = mover or _Mover(model, reference, contacts)
         com_m = offset_of(missing_m, point.height_s2, ~support.is_borne(point), reference.step_s)
         balanced, shift_m = mover.moved(shift_m + _PELVIS_PER_COM * com_m)
+        point = zero_moment_points(free_model, balanced)
     return balanced
 
 
@@ -65,7 +74,7 @@ class ZeroMomentPoints:
     pos_w_m: np.ndarray
     """(T, 2)"""
     height_s2: np.ndarray
-    """(T,) h = c_z / (g + a_z)"""
+    """(T,) h = c_z / (g + c_z'')"""
     load: np.ndarray
     """(T,) vertical force as a part of the weight"""
 
@@ -122,7 +131,7 @@ class Support:
         return np.where((self.is_borne(point) & ~inside)[:, None], missing, 0.0)
 
 
-def support_of(model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts) -> Support:
+def support_of(model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts, margin: Margin) -> Support:
     """The spheres that surely rest (their weight is more than half), drawn in along and across their foot."""
     data, geoms = mujoco.MjData(model), contacts.geom_ids
     feet, rests = model.geom_bodyid[geoms], contacts.weight > 0.5
@@ -139,7 +148,7 @@ def support_of(model: mujoco.MjModel, reference: ReferenceStates, contacts: Sole
             stands = rests[frame, of_foot]
             middle = points[stands].mean(axis=0) if stands.any() else points.mean(axis=0)
             from_middle = (points - middle) @ axes.T
-            inward = np.minimum(MARGIN_M, _MIDDLE * np.abs(from_middle))
+            inward = np.minimum(margin.inward_m, margin.half_width * np.abs(from_middle))
             drawn[frame, of_foot] = middle + (from_middle - np.sign(from_middle) * inward) @ axes
     return Support(drawn, rests)
 

@@ -8,7 +8,8 @@ In: a motion of T frames and the compiled training model (floating root first, p
 The servo's torque over the step is kp·(target − q) − kd·dq with q and dq on their way from frame t−1 to t, so the
 feed-forward is taken at the middle of the step: q + (kd/kp) dq + τ/kp. When the step begins, the robot is at frame t−1
 if all is well; as mjlab shows the policy frame t, the tables allow for the step between the two frames:
-target[t] = feed-forward − gain[t]·(frame t − frame t−1).
+target[t] = feed-forward − gain[t]·(frame t − frame t−1). All of this is about the motion rebalanced for the model
+(rebalance.py), while mjlab shows the motion as it is; the difference of the two, times the gain, is in the target too.
 """
 
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from haloid.skills.controller.estimate import Noise, observation_matrix, observe
 from haloid.skills.controller.inverse_dynamics import ReferenceForces, reference_forces
 from haloid.skills.controller.linear_feedback import FeedbackWeights, feedback_gains
 from haloid.skills.controller.linear_model import linear_model
+from haloid.skills.controller.rebalance import rebalanced
 from haloid.skills.controller.reference import ReferenceStates, reference_states
 
 
@@ -46,15 +48,16 @@ def controller_tables(
 ) -> ControllerTables:
     """The tables for tracking `motion` with `model`."""
     _check(model)
-    reference = reference_states(model, motion)
-    contacts = sole_contacts(model, reference)
+    shown = reference_states(model, motion)
+    contacts = sole_contacts(model, shown)
+    reference = rebalanced(model, shown, contacts)
     forces = reference_forces(model, reference, contacts)
     target_rad = feedforward_targets(model, reference, forces)
     linear = linear_model(model, reference, contacts, forces, target_rad)
     full_gain = feedback_gains(model, reference, contacts, forces, linear, weights or FeedbackWeights())
     observed, step = observation_matrices(model, reference)
     gain = observed_gains(model, reference, contacts, linear, full_gain, observed, noise or Noise())
-    target_rad -= np.einsum("tij,tj->ti", gain, step)
+    target_rad += np.einsum("tij,tj->ti", gain, ahead_of_shown(reference, shown) - step)
     target_rad[0], gain[0] = target_rad[1], gain[1]
     return ControllerTables(scalar_joints(model), target_rad, gain, contacts, forces)
 
@@ -84,6 +87,12 @@ def observation_matrices(model: mujoco.MjModel, reference: ReferenceStates) -> t
         step[model.nv :] = reference.qvel[before + 1] - reference.qvel[before]
         ahead.append(matrices[-1] @ step)
     return np.array(matrices), np.array(ahead)
+
+
+def ahead_of_shown(reference: ReferenceStates, shown: ReferenceStates) -> np.ndarray:
+    """(T, 6 + 2 n) how the rebalanced frames differ from those shown: in the legs alone, as nothing above turns."""
+    joints = reference.qpos[:, 7:] - shown.qpos[:, 7:], reference.qvel[:, 6:] - shown.qvel[:, 6:]
+    return np.concatenate([np.zeros((len(reference), 6)), *joints], axis=1)
 
 
 def _check(model: mujoco.MjModel) -> None:
