@@ -46,6 +46,8 @@ class DeployedFacts:
     motions: tuple[str, ...]
     first_frames: tuple[int, ...]
     run: str
+    clamp: str | None
+    """The link that was held fixed in training."""
 
 
 class DeployedPolicy:
@@ -172,6 +174,7 @@ def _facts(path: Path, metadata: dict[str, str]) -> DeployedFacts:
         motions=tuple(metadata.get("motions", "clip").split(",")),
         first_frames=tuple(int(text) for text in metadata.get("first_frames", "0").split(",")),
         run=metadata.get("run_path", ""),
+        clamp=metadata.get("clamp") or None,
     )
 
 

@@ -95,6 +95,7 @@ def metadata_of(policy: TrackingPolicy) -> dict[str, str]:
         "first_frames": _joined(facts.first_frames),
         "action_mode": facts.action_mode,
         "state_estimation": "true" if facts.state_estimation else "false",
+        "clamp": facts.clamp,
     }
 
 

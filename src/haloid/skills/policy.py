@@ -5,6 +5,7 @@ module (observation, frame index) → action under mjlab's contract, saved as po
 that it is read without running anything.
 """
 
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -45,6 +46,8 @@ class PolicyFacts:
     """Of each motion in the table of frames."""
     run: str
     """Where it was trained."""
+    clamp: str = ""
+    """The link that was held fixed in training, if any."""
 
     @property
     def observation_names(self) -> tuple[str, ...]:
@@ -63,8 +66,9 @@ class Network(nn.Module):
         self.register_buffer("mean", torch.zeros(widths[0]))
         self.register_buffer("std", torch.ones(widths[0]))
         layers: list[nn.Module] = []
-        for row in range(len(widths) - 1):
-            layers += [nn.Linear(widths[row], widths[row + 1]), nn.ELU()]
+        with torch.random.fork_rng(devices=[]):  # a training that stores its policy goes on with the same chance
+            for row in range(len(widths) - 1):
+                layers += [nn.Linear(widths[row], widths[row + 1]), nn.ELU()]
         self.layers = nn.Sequential(*layers[:-1])
 
     def forward(self, observation: torch.Tensor) -> torch.Tensor:
@@ -105,6 +109,7 @@ def facts_of(
         motions=reference.names,
         first_frames=tuple(reference.first.tolist()),
         run=run,
+        clamp="" if robot.clamp is None else robot.clamp.link,
     )
 
 
@@ -144,7 +149,14 @@ def load_policy(path: Path) -> TrackingPolicy:
     """Read policy.pt, or the one in a training's folder. Nothing in the file is run."""
     file = path / "policy.pt" if path.is_dir() else path
     try:
-        document = torch.load(file, weights_only=True)
+        content = io.BytesIO(file.read_bytes())
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise HaloidError(
+            f"{file} cannot be read: the system says «{reason}». Give the folder of a training"
+        ) from error
+    try:
+        document = torch.load(content, weights_only=True)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ValueError(f'its format is not "{FORMAT}"')
         facts = _facts(document["facts"])
@@ -152,11 +164,6 @@ def load_policy(path: Path) -> TrackingPolicy:
         network.load_state_dict(document["network"])
         actions = _actions(facts, document["actions"])
         reference = Poses(**{name: tensor.numpy() for name, tensor in document["reference"].items()})
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise HaloidError(
-            f"{file} cannot be read: the system says «{reason}». Give the folder of a training"
-        ) from error
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise HaloidError(

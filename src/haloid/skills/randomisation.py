@@ -4,9 +4,11 @@ In: ranges, and a batch of robots. Out: the same batch, in which every robot has
 friction, drawn once; and its encoders' bias. A link's inertia grows with its mass, I' = I·m'/m: the same shape, denser.
 """
 
+import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import mujoco
 import numpy as np
 
 from haloid.errors import HaloidError
@@ -88,6 +90,19 @@ def randomise(batch: "Batch", robot: TrackedRobot, ranges: Randomisation, random
             soles = np.isin(model.geom_bodyid, feet)
             friction[:, soles, 0] = random.uniform(*ranges.foot_friction, number)[:, None]
     return random.uniform(*ranges.encoder_bias_rad, (number, len(robot.joint_names))).astype(np.float32)
+
+
+def middle_of(robot: TrackedRobot, ranges: Randomisation) -> mujoco.MjModel:
+    """The robot's model with the middle of all masses and centres of mass that `ranges` may give it."""
+    model = copy.copy(robot.model)
+    offsets = {robot.layout.anchor: (ranges.torso_mass_kg, ranges.torso_com_m)}
+    offsets |= {hand: (ranges.hands_mass_kg, (ranges.hands_com_m,) * 3) for hand in robot.layout.hands}
+    for name, (mass_kg, com_m) in offsets.items():
+        body = model.body(name).id
+        model.body_ipos[body] += np.mean(com_m, axis=1)
+        _add_mass(model.body_mass[None], model.body_inertia[None], body, np.mean(mass_kg, keepdims=True))
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    return model
 
 
 def _add_mass(mass: np.ndarray, inertia: np.ndarray, body: int, offset_kg: np.ndarray) -> None:

@@ -13,9 +13,10 @@ from haloid.errors import HaloidError
 from haloid.motions.load import load_motion
 from haloid.recordings.motion import Motion
 from haloid.skills.actions import ActionMode, Actions, FeedforwardActions, MjlabActions, feedforward_tables
+from haloid.skills.clamped import STILL_M, Clamp, clamp_of_motion
 from haloid.skills.controller.tables import controller_tables
 from haloid.skills.environment import STEP_S, EnvironmentConfig, TrackingEnvironment
-from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName
+from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName, middle_of
 from haloid.skills.reference import Reference, reference_of
 from haloid.skills.robot import TrackedRobot, tracked_robot
 
@@ -31,6 +32,8 @@ class TaskConfig:
     """A known robot, a model file such as calibrated.xml, or a patch.json."""
     actions: ActionMode = "feedforward"
     randomisation: RandomisationName = "nominal"
+    clamp: str | None = None
+    """A foot that is held fixed where the motion has it, as for exploration (HALO III-A)."""
     state_estimation: bool = False
     learn_arms: bool = False
     """Let the network correct the arms too; legs and waist are enough for balance and learn faster."""
@@ -54,8 +57,8 @@ class Task:
 def build_task(config: TaskConfig) -> Task:
     if not 1 <= config.substeps <= 20:
         raise HaloidError(f"{config.substeps} physics steps in a control step; expected 3, 4, or a few more")
-    robot = tracked_robot(config.model, timestep_s=STEP_S / config.substeps)
     motions = [load_motion(source, repaired=config.repair) for source in config.motions]
+    robot = tracked_robot(config.model, timestep_s=STEP_S / config.substeps, clamp=_clamp(config, motions))
     reference = reference_of(robot, motions, [Path(source).stem for source in config.motions])
     environment = TrackingEnvironment(
         robot,
@@ -73,11 +76,14 @@ def build_task(config: TaskConfig) -> Task:
 
 def actions_of(config: TaskConfig, reference: Reference, motions: list[Motion]) -> Actions:
     """The action mode of a task; the feedforward one with the controller of its training model."""
-    robot = tracked_robot(config.model, timestep_s=CONTROLLER_TIMESTEP_S)
+    robot = tracked_robot(config.model, timestep_s=CONTROLLER_TIMESTEP_S, clamp=_clamp(config, motions))
     joints = len(robot.joint_names)
     if config.actions == "mjlab":
         return MjlabActions(joints)
-    tables = [controller_tables(robot.model, motion) for motion in motions]
+    model = robot.model
+    if config.clamp is not None:  # whoever explores does not know the load; its controller expects a middling one
+        model = middle_of(robot, RANDOMISATIONS[config.randomisation])
+    tables = [controller_tables(model, motion) for motion in motions]
     learned = [name for name in robot.joint_names if config.learn_arms or not _is_arm(name)]
     return FeedforwardActions(
         feedforward_tables(
@@ -90,6 +96,20 @@ def actions_of(config: TaskConfig, reference: Reference, motions: list[Motion]) 
         joints,
         config.state_estimation,
     )
+
+
+def _clamp(config: TaskConfig, motions: list[Motion]) -> Clamp | None:
+    """Where the motions have the foot that is to be clamped; all of them must have it there."""
+    if config.clamp is None:
+        return None
+    clamps = [clamp_of_motion(config.clamp, motion) for motion in motions]
+    apart_m = max(float(np.linalg.norm(clamp.pos_w_m - clamps[0].pos_w_m)) for clamp in clamps)
+    if apart_m > STILL_M:
+        raise HaloidError(
+            f"{config.clamp} is to be clamped and the motions have it in places {apart_m:.3g} m apart; "
+            "train a policy for each"
+        )
+    return clamps[0]
 
 
 def _is_arm(joint: str) -> bool:

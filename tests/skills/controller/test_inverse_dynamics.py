@@ -56,7 +56,7 @@ def test_simulated_standing_has_the_same_torques(model):
     data.qpos[:] = standing_qpos(model)
     held = np.tile(data.qpos, (3, 1))
     reference = ReferenceStates(0.02, held, np.zeros((3, model.nv)))
-    contacts = SoleContacts(sole_spheres(model), np.ones((3, 8)), np.ones((3, 8), dtype=bool))
+    contacts = SoleContacts(sole_spheres(model), np.ones((3, 8)), np.ones((3, 8), dtype=bool), np.zeros(8, dtype=bool))
     torque = reference_forces(model, reference, contacts).joint_torque_nm[1]
     kp = model.actuator_gainprm[:, 0]
     for _ in range(60):  # 0.3 s: long enough for the floor to take the load, too short to fall over

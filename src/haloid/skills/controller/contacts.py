@@ -2,7 +2,8 @@
 
 In: reference states and a model whose soles are spheres above a floor at z = 0. Out: a weight from 0 (free) to 1
 (resting) a sphere. A sphere comes to rest where it is both low and slow, is free again where it is clearly high or fast
-(hysteresis), and its weight ramps at both changes, so that the load does not jump from one control step to the next.
+(hysteresis), and its weight ramps at both changes, so that the load does not jump from one control step to the next. A
+foot that is clamped always rests, and its clamp also pulls.
 """
 
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ class SoleContacts:
     """(T, s) 1 where a sphere rests on the floor, 0 where it is free, ramps in between."""
     resting: np.ndarray
     """(T, s) bool, without ramps."""
+    held: np.ndarray
+    """(s,) bool, of a clamped foot: whatever its force, it neither slips nor tips."""
 
 
 def sole_contacts(model: mujoco.MjModel, reference: ReferenceStates) -> SoleContacts:
@@ -45,7 +48,15 @@ def sole_contacts(model: mujoco.MjModel, reference: ReferenceStates) -> SoleCont
         (height_m < REST_HEIGHT_M) & (speed_m_s < REST_SPEED_M_S),
         (height_m > FREE_HEIGHT_M) | (speed_m_s > FREE_SPEED_M_S),
     )
-    return SoleContacts(geoms, ramped(resting, max(1, round(RAMP_S / reference.step_s))), resting)
+    held = np.isin(model.geom_bodyid[geoms], clamped_bodies(model))
+    resting |= held
+    return SoleContacts(geoms, ramped(resting, max(1, round(RAMP_S / reference.step_s))), resting, held)
+
+
+def clamped_bodies(model: mujoco.MjModel) -> np.ndarray:
+    """Ids of the bodies that are welded to the world."""
+    welds = (model.eq_type == mujoco.mjtEq.mjEQ_WELD) & (model.eq_obj1id == 0) & model.eq_active0.astype(bool)
+    return model.eq_obj2id[welds]
 
 
 def sole_spheres(model: mujoco.MjModel) -> np.ndarray:

@@ -86,8 +86,11 @@ def observed_gains(
 
 
 def tipping(model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts) -> np.ndarray:
-    """(T, 2 nv, 2) turns of the whole robot about the world's x and y axes through its support, a radian each."""
+    """(T, 2 nv, 2) turns of the whole robot about the world's x and y axes through its support, a radian each; a
+    clamped robot does not tip."""
     directions = np.zeros((len(reference), 2 * model.nv, 2))
+    if contacts.held.any():
+        return directions
     data = mujoco.MjData(model)
     for frame, weight in enumerate(contacts.weight):
         if weight.sum() > 0:

@@ -6,7 +6,8 @@ forces at the soles at the middle of the step:
     M(q) a + h(q, v) = Sᵀ τ + Jᵀ f,   f in the friction cones,
 
 with q, v and a differences of the frames. The six rows without a motor determine f: least squares over the edges of
-linearised cones, non-negative, with a small regularisation that spreads the load over the soles that rest. What f
+linearised cones, non-negative, with a small regularisation that spreads the load over the soles that rest; the cone of
+a clamped sole is all of space. What f
 cannot explain (a reference that does not fall freely in flight) remains, and no torque can mend it.
 """
 
@@ -51,7 +52,7 @@ def reference_forces(
         mujoco.mj_inverse(free_model, data)
         jacobian = sole_jacobians(free_model, data, contacts.geom_ids)
         weight = np.minimum(contacts.weight[frame - 1], contacts.weight[frame])
-        force[frame] = sole_forces(data.qfrc_inverse[:6], jacobian[:, :, :6], weight, friction)
+        force[frame] = sole_forces(data.qfrc_inverse[:6], jacobian[:, :, :6], weight, contacts.held, friction)
         remaining = data.qfrc_inverse - np.einsum("sij,si->j", jacobian, force[frame])
         torque[frame], residual[frame] = remaining[6:], remaining[:6]
     for values in (torque, force, residual):
@@ -79,7 +80,9 @@ def sole_jacobians(model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndar
     return jacobian
 
 
-def sole_forces(root_force: np.ndarray, jacobian: np.ndarray, weight: np.ndarray, friction: float) -> np.ndarray:
+def sole_forces(
+    root_force: np.ndarray, jacobian: np.ndarray, weight: np.ndarray, held: np.ndarray, friction: float
+) -> np.ndarray:
     """(s, 3) forces in the cones of soles with weight > 0 whose sum on the root is as near `root_force` as can be."""
     force = np.zeros((len(weight), 3))
     active = np.flatnonzero(weight > 0)
@@ -87,11 +90,15 @@ def sole_forces(root_force: np.ndarray, jacobian: np.ndarray, weight: np.ndarray
         return force
     slope = friction / np.sqrt(2)  # the pyramid inside the round cone
     edges = np.array([[x * slope, y * slope, 1.0] for x in (-1, 1) for y in (-1, 1)])
-    on_root = np.einsum("sij,ei->jse", jacobian[active], edges).reshape(6, -1)
-    spread = _SPREAD / np.repeat(weight[active], len(edges))
+    everywhere = np.vstack([np.eye(3), -np.eye(3)])
+    cones = [everywhere if held[sole] else edges for sole in active]
+    on_root = np.hstack([jacobian[sole].T @ cone.T for sole, cone in zip(active, cones, strict=True)])
+    spread = _SPREAD / np.repeat(weight[active], [len(cone) for cone in cones])
     matrix = np.vstack([on_root, np.diag(spread)])
     amount, _ = nnls(matrix, np.concatenate([root_force, np.zeros(len(spread))]), maxiter=20 * matrix.shape[1])
-    force[active] = amount.reshape(len(active), -1) @ edges
+    ends = np.cumsum([len(cone) for cone in cones])
+    for sole, cone, end in zip(active, cones, ends, strict=True):
+        force[sole] = amount[end - len(cone) : end] @ cone
     return force
 
 

@@ -60,6 +60,7 @@ def feedback_gains(
         cost_to_go = cost_to_go + state_cost(model, data, reference.qpos[frame], contacts, frame, weights)
         a, b = linear.state[frame], linear.control[frame]
         scale = 1 / (weights.sole_force_of_load * _loads_n(forces.sole_force_w_n[frame]))
+        scale[np.repeat(contacts.held, 3)] = 0.0
         by_state, by_control = scale * linear.force_by_state[frame], scale * linear.force_by_control[frame]
         quadratic = torque_cost + b.T @ cost_to_go @ b + by_control.T @ by_control
         gains[frame] = cho_solve(cho_factor(quadratic), b.T @ cost_to_go @ a + by_control.T @ by_state)
