@@ -18,6 +18,9 @@ from haloid.errors import HaloidError
 from haloid.sweeps.job import Job, Task, Unfinished
 from haloid.sweeps.run import SweepEvent, run_sweep
 
+NOISE = 0.3
+"""Of mjlab's observation noise, in training and when policies are run: ±15 mrad of orientation, ±0.06 rad/s of the
+gyroscope, ±3 mrad and ±0.15 rad/s of every joint. All of mjlab's moves the centre of mass by more than half a foot."""
 DIFFICULTY = 0.3
 """Of the curriculum: the tables have no pushes, and one leg bears none of mjlab's."""
 
@@ -51,6 +54,7 @@ def trained_policies(motions: Sequence[str], sweep: Sweep, say: Callable[[str], 
                 "patch": known[method].patch,
                 "iterations": sweep.iterations,
                 "difficulty": DIFFICULTY,
+                "noise": NOISE,
                 "seed": 0,
             },
         )
@@ -110,6 +114,7 @@ def train_job(task: Task) -> dict[str, Any]:
                 motions=(arguments["motion"],),
                 model=model,
                 randomisation=arguments["randomisation"],
+                noise=arguments["noise"],
                 seed=arguments["seed"],
                 threads=task.threads,
             ),

@@ -1,6 +1,6 @@
 """What the tables of skills share: policies by motion and method, each measured on the true, loaded robot.
 
-The true robot carries HALO's Setting 1; observations have mjlab's noise, targets reach the servos late. A method that
+The true robot carries HALO's Setting 1; observations are noisy, targets reach the servos 5 ms late. A method that
 falls is said to fall: errors are over all runs, each up to its end, and stand beside the part that succeeded.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from haloid.bench.payload_methods import METHODS, true_spec
+from haloid.bench.skill_jobs import NOISE
 from haloid.skills.deployed import DeployedPolicy
 from haloid.skills.evaluate import Evaluation, evaluate
 from haloid.skills.robot import tracked_robot_of
@@ -50,7 +51,7 @@ def measure(
 ) -> list[Measured]:
     """Every policy on the true robot."""
     robot = tracked_robot_of(true_spec())
-    config = EvaluationConfig(starts=starts, seed=seed, delay_s=delay_s)
+    config = EvaluationConfig(starts=starts, seed=seed, delay_s=delay_s, noise=NOISE)
     found = []
     for motion, by_method in policies.items():
         for method in (name for name in METHODS if name in by_method):

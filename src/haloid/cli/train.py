@@ -29,6 +29,7 @@ class Config:
         haloid train --motion walk --model out/result/calibrated.xml -o out/walk --minutes 60
         haloid train --motion clip.csv --repair --warm-start out/walk -o out/clip
         haloid train --resume out/walk
+        haloid train --motion excitation --clamp left_ankle_roll_link --randomisation wide -o out/explore
         haloid train --motion walk --backend mjlab --gpu-ids 0 1 -o out/walk-gpu
     """
 
@@ -48,8 +49,12 @@ class Config:
     """feedforward: correct a controller made from the model; mjlab: offsets from the default pose."""
     randomisation: Literal["none", "nominal", "wide", "mjlab"] = "nominal"
     """How much the robots differ: HALO's Table I, nominal or wide, or mjlab's own."""
+    clamp: str | None = None
+    """Hold this foot fixed, as for the exploration policy that haloid record --policy plays."""
     difficulty: float = 1.0
     """How rough the curriculum gets: 1 is all of mjlab's pushes and disturbed starts."""
+    noise: float = 1.0
+    """Of the observations, as a part of mjlab's, which is several times a real robot's."""
     state_estimation: bool = False
     """The policy sees its place and its linear velocity; a real robot seldom does."""
     learn_arms: bool = False
@@ -98,6 +103,8 @@ def run(config: Config) -> None:
 def _check(config: Config) -> None:
     if config.resume is None and (not config.motion or config.out is None):
         raise HaloidError("give a motion and a folder: haloid train --motion squat -o out/squat; or --resume FOLDER")
+    if config.clamp is not None and config.backend == "mjlab":
+        raise HaloidError("a clamped robot is trained on the CPU; leave out --backend mjlab, or --clamp")
     if config.resume is not None and (config.motion or config.out is not None):
         raise HaloidError("--resume goes on with a training and its own settings; leave out --motion and -o")
 
@@ -128,6 +135,8 @@ def _training_config(config: Config) -> "TrainingConfig":
             model=config.model,
             actions=config.actions,
             randomisation=config.randomisation,
+            clamp=config.clamp,
+            noise=config.noise,
             state_estimation=config.state_estimation,
             learn_arms=config.learn_arms,
             robots=config.robots,

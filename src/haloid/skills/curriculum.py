@@ -19,6 +19,8 @@ LOOSEST_TERMINATION = 1.5
 class Curriculum:
     hardest: float = 1.0
     """The level it may rise to: 1 is all of mjlab's disturbances."""
+    noise: float = 1.0
+    """Of the observations, as a part of mjlab's; it does not change."""
     level: float = 0.0
 
     def update(self, failures_a_s: float) -> None:
@@ -32,6 +34,6 @@ class Curriculum:
         return Difficulty(
             reset=GENTLEST_RESET + (1 - GENTLEST_RESET) * self.level,
             push=self.level,
-            noise=1.0,
+            noise=self.noise,
             termination=LOOSEST_TERMINATION - (LOOSEST_TERMINATION - 1) * self.level,
         )

@@ -34,6 +34,8 @@ class TaskConfig:
     randomisation: RandomisationName = "nominal"
     clamp: str | None = None
     """A foot that is held fixed where the motion has it, as for exploration (HALO III-A)."""
+    noise: float = 1.0
+    """Of the observations, as a part of mjlab's, in training and in what the controller expects of its sensors."""
     state_estimation: bool = False
     learn_arms: bool = False
     """Let the network correct the arms too; legs and waist are enough for balance and learn faster."""

@@ -74,7 +74,7 @@ class Training:
             torch.set_num_threads(config.threads)
         self.config = config
         self.task: Task = build_task(config.task)
-        self.curriculum = Curriculum(hardest=config.difficulty)
+        self.curriculum = Curriculum(hardest=config.difficulty, noise=config.task.noise)
         self.iteration = 0
         """How many are done."""
         self.best = Best()
@@ -132,7 +132,7 @@ class Training:
         metrics |= {
             "level": self.curriculum.level,
             "learning_rate": self._ppo.learning_rate,
-            "action_std": float(self._ppo.get_policy().output_std.mean()),
+            "action_std": self._ppo.get_policy().output_std.mean().item(),
             "diverged": float(environment.diverged),
         }
         self._keep_best(metrics["reward"])
