@@ -14,6 +14,7 @@ from haloid.motions.load import load_motion
 from haloid.recordings.motion import Motion
 from haloid.skills.actions import ActionMode, Actions, FeedforwardActions, MjlabActions, feedforward_tables
 from haloid.skills.clamped import STILL_M, Clamp, clamp_of_motion
+from haloid.skills.controller.estimate import sensor_noise
 from haloid.skills.controller.tables import controller_tables
 from haloid.skills.environment import STEP_S, EnvironmentConfig, TrackingEnvironment
 from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName, middle_of
@@ -85,7 +86,7 @@ def actions_of(config: TaskConfig, reference: Reference, motions: list[Motion]) 
     model = robot.model
     if config.clamp is not None:  # whoever explores does not know the load; its controller expects a middling one
         model = middle_of(robot, RANDOMISATIONS[config.randomisation])
-    tables = [controller_tables(model, motion) for motion in motions]
+    tables = [controller_tables(model, motion, noise=sensor_noise(config.noise)) for motion in motions]
     learned = [name for name in robot.joint_names if config.learn_arms or not _is_arm(name)]
     return FeedforwardActions(
         feedforward_tables(
