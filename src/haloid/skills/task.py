@@ -83,9 +83,7 @@ def actions_of(config: TaskConfig, reference: Reference, motions: list[Motion]) 
     joints = len(robot.joint_names)
     if config.actions == "mjlab":
         return MjlabActions(joints)
-    model = robot.model
-    if config.clamp is not None:  # whoever explores does not know the load; its controller expects a middling one
-        model = middle_of(robot, RANDOMISATIONS[config.randomisation])
+    model = middle_of(robot, RANDOMISATIONS[config.randomisation])
     tables = [controller_tables(model, motion, noise=sensor_noise(config.noise)) for motion in motions]
     learned = [name for name in robot.joint_names if config.learn_arms or not _is_arm(name)]
     return FeedforwardActions(
