@@ -1,7 +1,7 @@
 """Skills, the task: which robot follows which motions, how it is driven and how much the robots differ.
 
 In: a `TaskConfig`. Out: the environment and the action mode, ready for a learner. The controller of the feedforward
-mode is computed from the training model, whatever the robots of the batch are randomised to.
+mode is computed for the robot in the middle of what the batch is randomised to.
 """
 
 from dataclasses import dataclass
