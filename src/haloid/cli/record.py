@@ -1,15 +1,17 @@
 """`haloid record`: play an excitation on the simulated lab robot and write what its log would hold."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
 from haloid.cli import console
+from haloid.cli.extras import require_extra
 from haloid.errors import HaloidError
 
 if TYPE_CHECKING:
+    from haloid.lab.closed_loop import Policy
     from haloid.lab.robot import LabRobot
     from haloid.lab.sensors import Sensors
 
@@ -26,6 +28,7 @@ class Config:
         haloid record -o out/loaded --aged 3 --runs 3 --payload halo-1 --seed 100
         haloid record -o out/box --load torso_link 4 0 0 0.02 --noise 0.0005
         haloid record -o out/played --excitation out/plan --payload halo-1
+        haloid record -o out/explored --support double --policy out/explore/policy.onnx --payload halo-1
     """
 
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
@@ -44,8 +47,8 @@ class Config:
     """Seed of the robot's wear: links, joint friction and damping, rotors. None: as in its data sheet."""
     strength: float = 0.0
     """Spread of the aged robot's motor strengths: 0.02 is ±2 %."""
-    gains: str = "stiff"
-    """A gain set of the robot, or model for the position servos in its own file."""
+    gains: str | None = None
+    """A gain set of the robot, or model for the position servos in its own file. None: stiff, or the policy's own."""
     noise: float = 0.0005
     """Standard deviation of the encoders' noise, rad."""
     bias: float = 0.0
@@ -58,6 +61,8 @@ class Config:
     """Record joint velocities as well."""
     excitation: Path | None = None
     """A plan that haloid excite wrote; None: a multi-sine of its own for every run."""
+    policy: Path | None = None
+    """An exploration policy (policy.onnx) that follows its motion in closed loop, in double support."""
     duration: float = 10.0
     """Length of a multi-sine, s."""
     runs: int = 1
@@ -81,7 +86,9 @@ def run(config: Config) -> None:
     out = config.out.with_suffix("") if config.out.suffix in (".csv", ".json") else config.out
     robot, sensors = _robot(config), _sensors(config)
     excitation = Excitation(duration_s=config.duration)
-    if config.excitation is not None:
+    if config.policy is not None:
+        robot, excitation = _explorer(config, robot)
+    elif config.excitation is not None:
         excitation = read_plan(config.excitation, robot)
     recorded = []
     with console.progress("Recording") as say:
@@ -108,9 +115,29 @@ def _robot(config: Config) -> "LabRobot":
         support=config.support,
         loads=loads,
         aging=None if config.aged is None else Aging(seed=config.aged, strength_fraction=config.strength),
-        gains=config.gains,
+        gains=config.gains or "stiff",
         timestep_s=config.timestep,
     )
+
+
+def _explorer(config: Config, robot: "LabRobot") -> "tuple[LabRobot, Policy]":
+    """The robot with the policy's gains, and the policy as the lab plays it."""
+    if config.excitation is not None or config.gains is not None or config.support != "double":
+        raise HaloidError(
+            "--policy brings its own motion and gains, for a robot on two feet; leave out --excitation and --gains and "
+            "give --support double"
+        )
+    require_extra("record --policy", "learn", "onnx", "onnxruntime")
+    from haloid.robots.gains import Gains
+    from haloid.skills.deployed import DeployedPolicy
+    from haloid.skills.exploration import lab_policy
+
+    assert config.policy is not None
+    policy = DeployedPolicy(config.policy)
+    facts = policy.facts
+    kp, kd = (dict(zip(facts.joint_names, gain.tolist(), strict=True)) for gain in (facts.kp, facts.kd))
+    robot = replace(robot, gains=Gains(kp, kd))
+    return robot, lab_policy(policy, robot.built.joint_names, robot.clamp)
 
 
 def _sensors(config: Config) -> "Sensors":

@@ -46,6 +46,15 @@ class Playback:
     """Pairs of links that came to touch (the lab does not simulate it)."""
 
 
+@dataclass(frozen=True)
+class Steps:
+    """One row a simulation step, the rest before row 0 included: what the servos heard, and the state it met."""
+
+    control: np.ndarray
+    q_rad: np.ndarray
+    dq_rad_s: np.ndarray
+
+
 def play(robot: LabRobot, reference: Reference, sensors: Sensors) -> Playback:
     """Plays `reference` after a moment's rest; raises FellError if the robot does not stay with it."""
     built = robot.built
@@ -60,22 +69,29 @@ def play(robot: LabRobot, reference: Reference, sensors: Sensors) -> Playback:
     padded = np.concatenate([np.repeat(target_rad[:1], settle_rows, axis=0), target_rad])
     control = delayed_inputs(padded, sensors.delay_s, robot.control_dt_s, robot.timestep_s) - bias_rad
     q_rad, dq_rad_s = _simulate(built, reference.q_rad[0] - bias_rad, control)
+    return playback_of(robot, reference, target_rad, Steps(control, q_rad, dq_rad_s), bias_rad)
 
+
+def playback_of(
+    robot: LabRobot, reference: Reference, target_rad: np.ndarray, steps: Steps, bias_rad: np.ndarray
+) -> Playback:
+    """What became of `reference`; raises FellError if the robot did not stay with it."""
+    built = robot.built
     substeps = substeps_per_row(robot.control_dt_s, robot.timestep_s)
-    settle_steps = settle_rows * substeps
+    settle_steps = len(steps.q_rad) - len(reference.q_rad) * substeps
     rows = slice(settle_steps, None, substeps)
-    error_rad = q_rad[rows] + bias_rad - reference.q_rad
+    error_rad = steps.q_rad[rows] + bias_rad - reference.q_rad
     _refuse_fall(robot, reference, error_rad)
     kp, kd = built.strength * built.kp, built.strength * built.kd
-    torque_nm = kp * (control - q_rad) - kd * dq_rad_s
+    torque_nm = kp * (steps.control - steps.q_rad) - kd * steps.dq_rad_s
     return Playback(
-        q_rad=q_rad[rows],
-        dq_rad_s=dq_rad_s[rows],
+        q_rad=steps.q_rad[rows],
+        dq_rad_s=steps.dq_rad_s[rows],
         target_rad=target_rad,
         tracking_rms_rad=np.sqrt(np.mean(error_rad**2, axis=0)),
         tracking_max_rad=np.abs(error_rad).max(axis=0),
         saturated_fraction=np.mean(np.abs(torque_nm[settle_steps:]) >= built.limits.effort_nm, axis=0),
-        self_collisions=self_collisions(built, q_rad[rows]),
+        self_collisions=self_collisions(built, steps.q_rad[rows]),
     )
 
 
@@ -100,6 +116,13 @@ def _simulate(built: BuiltRobot, start_rad: np.ndarray, control: np.ndarray) -> 
     ordered[:, built.actuator_of] = control
     after, _ = rollout.rollout(model, data, initial[None], ordered[None])
     states = np.concatenate([initial[None], after[0, :-1]])
+    refuse_breakdown(data)
+    positions, velocities = states[:, 1 : 1 + model.nq], states[:, 1 + model.nq : 1 + model.nq + model.nv]
+    return positions[:, built.qpos_of], velocities[:, built.dof_of]
+
+
+def refuse_breakdown(data: mujoco.MjData) -> None:
+    """Raises FellError if MuJoCo warned of a state that it cannot go on from."""
     for number, warning in enumerate(data.warning):
         if warning.number:
             name = mujoco.mjtWarning(number).name.removeprefix("mjWARN_")
@@ -107,8 +130,6 @@ def _simulate(built: BuiltRobot, start_rad: np.ndarray, control: np.ndarray) -> 
                 f"the simulation broke down {data.time:.2f} s after the start (MuJoCo: {name}); nothing is recorded. "
                 "Lower the excitation's amplitudes or the timestep, or raise the gains"
             )
-    positions, velocities = states[:, 1 : 1 + model.nq], states[:, 1 + model.nq : 1 + model.nq + model.nv]
-    return positions[:, built.qpos_of], velocities[:, built.dof_of]
 
 
 def _refuse_fall(robot: LabRobot, reference: Reference, error_rad: np.ndarray) -> None:

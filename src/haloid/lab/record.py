@@ -7,6 +7,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from haloid.lab.closed_loop import Policy, play_policy
 from haloid.lab.collisions import self_collisions
 from haloid.lab.dynamics import LabDynamics
 from haloid.lab.excitation import Excitation, Reference, multi_sine
@@ -26,18 +27,22 @@ _QUIETEST_ARM_RAD = 0.1
 def record(
     robot: LabRobot,
     sensors: Sensors = _IDEAL_SENSORS,
-    excitation: Excitation | Reference = _DEFAULT_EXCITATION,
+    excitation: Excitation | Reference | Policy = _DEFAULT_EXCITATION,
     *,
     seed: int = 0,
     name: str = "run",
 ) -> tuple[Recording, Truth]:
     """One run of the lab robot; `seed` decides its multi-sine and its noise, and nothing about the robot itself.
 
-    Any `Reference` in the robot's joint order and at its control period may be played instead of a multi-sine.
+    Any `Reference` in the robot's joint order and at its control period may be played instead of a multi-sine, or a
+    `Policy` may follow one in closed loop; the seed then decides the noise alone.
     """
     built = robot.built
-    reference = excitation if isinstance(excitation, Reference) else design(robot, excitation, seed)
-    playback = play(robot, reference, sensors)
+    if isinstance(excitation, Policy):
+        reference, playback = excitation.motion, play_policy(robot, excitation, sensors, seed)
+    else:
+        reference = excitation if isinstance(excitation, Reference) else design(robot, excitation, seed)
+        playback = play(robot, reference, sensors)
     readings = read(sensors, playback.q_rad, playback.dq_rad_s, seed)
     recording = Recording(
         name=name,

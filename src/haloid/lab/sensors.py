@@ -53,16 +53,39 @@ class Readings:
     dq_rad_s: np.ndarray | None
 
 
-def read(sensors: Sensors, q_rad: np.ndarray, dq_rad_s: np.ndarray, seed: int) -> Readings:
-    """Readings of true positions and velocities `(T, n)`; the first and the last row are never lost."""
-    rng = np.random.default_rng((seed, _STREAM))
-    reading = q_rad + sensors.bias_of(q_rad.shape[1]) + sensors.noise_rad * rng.standard_normal(q_rad.shape)
-    if sensors.quantise:
-        reading = np.round(reading / ENCODER_STEP_RAD) * ENCODER_STEP_RAD
-    velocity = None
+@dataclass(frozen=True)
+class Chance:
+    """What chance does to a run's readings."""
+
+    q_rad: np.ndarray
+    """(T, n)"""
+    dq_rad_s: np.ndarray
+    """(T, n) zero where velocities are not measured."""
+    kept: np.ndarray
+    """(T,) rows that reach the log."""
+
+
+def chance(sensors: Sensors, rows: int, joints: int, seed: int, stream: int = _STREAM) -> Chance:
+    """Noise and losses of a run, known before it begins; the first and the last row are never lost."""
+    rng = np.random.default_rng((seed, stream))
+    q_rad = sensors.noise_rad * rng.standard_normal((rows, joints))
+    dq_rad_s = np.zeros((rows, joints))
     if sensors.measure_velocity:
-        velocity = dq_rad_s + sensors.velocity_noise_rad_s * rng.standard_normal(dq_rad_s.shape)
-    kept = rng.uniform(size=len(q_rad)) >= sensors.drop_fraction
+        dq_rad_s = sensors.velocity_noise_rad_s * rng.standard_normal((rows, joints))
+    kept = rng.uniform(size=rows) >= sensors.drop_fraction
     kept[[0, -1]] = True
-    row = np.flatnonzero(kept)
-    return Readings(row, reading[row], None if velocity is None else velocity[row])
+    return Chance(q_rad, dq_rad_s, kept)
+
+
+def encoder_reading(sensors: Sensors, q_rad: np.ndarray) -> np.ndarray:
+    """Angles, bias and noise included, as the encoder's steps resolve them."""
+    return np.round(q_rad / ENCODER_STEP_RAD) * ENCODER_STEP_RAD if sensors.quantise else q_rad
+
+
+def read(sensors: Sensors, q_rad: np.ndarray, dq_rad_s: np.ndarray, seed: int) -> Readings:
+    """Readings of true positions and velocities `(T, n)`."""
+    by_chance = chance(sensors, len(q_rad), q_rad.shape[1], seed)
+    reading = encoder_reading(sensors, q_rad + sensors.bias_of(q_rad.shape[1]) + by_chance.q_rad)
+    row = np.flatnonzero(by_chance.kept)
+    velocity = (dq_rad_s + by_chance.dq_rad_s)[row] if sensors.measure_velocity else None
+    return Readings(row, reading[row], velocity)
