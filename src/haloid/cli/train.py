@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from haloid.cli import console
+from haloid.cli.extras import require_extra
 from haloid.errors import HaloidError
 
 if TYPE_CHECKING:
@@ -81,21 +82,18 @@ def run(config: Config) -> None:
     if config.backend == "mjlab":
         _train_with_mjlab(config)
         return
-    from haloid.skills.train import resume, train
+    require_extra("train", "learn", "torch", "rsl_rl", "mjbatch", "tensorboard", "onnx", "onnxruntime")
+    from haloid.skills.train import read_config, resume, train
 
-    training_config = None if config.resume else _training_config(config)
+    training_config = read_config(config.resume) if config.resume else _training_config(config)
     with console.progress("Training") as say:
-        if training_config is None:
-            assert config.resume is not None
-            outcome = resume(config.resume, minutes=config.minutes, on_iteration=_teller(say, config, None))
+        tell = _teller(say, config.minutes, training_config.iterations)
+        if config.resume is not None:
+            outcome = resume(config.resume, minutes=config.minutes, on_iteration=tell)
         else:
             assert config.out is not None
             outcome = train(
-                training_config,
-                config.out,
-                minutes=config.minutes,
-                warm_start=config.warm_start,
-                on_iteration=_teller(say, config, config.iterations),
+                training_config, config.out, minutes=config.minutes, warm_start=config.warm_start, on_iteration=tell
             )
     _finish(outcome)
 
@@ -150,23 +148,22 @@ def _training_config(config: Config) -> "TrainingConfig":
     )
 
 
-def _teller(say: Callable[[str], None], config: Config, iterations: int | None) -> "Callable[[Iteration], None]":
+def _teller(say: Callable[[str], None], minutes: float | None, iterations: int) -> "Callable[[Iteration], None]":
     """Tells after every iteration how it goes and how long it will take."""
     started = time.monotonic()
-    first: list[int] = []
+    told: list[int] = []
 
     def tell(iteration: "Iteration") -> None:
-        first.append(iteration.number)
-        done, seconds = len(first), time.monotonic() - started
-        left = None if iterations is None else (iterations - iteration.number) * seconds / done
-        if config.minutes is not None:
-            left = min(config.minutes * 60 - seconds, left if left is not None else float("inf"))
+        told.append(iteration.number)
+        seconds = time.monotonic() - started
+        left = (iterations - iteration.number) * seconds / len(told)
+        if minutes is not None:
+            left = min(minutes * 60 - seconds, left)
         metrics = iteration.metrics
         say(
             f"iteration {iteration.number}: reward {metrics['reward']:.2f}, error {metrics['body_error_mm']:.0f} mm, "
             f"failures {metrics['failures_a_s']:.2f}/s, level {metrics['level']:.2f}, "
-            f"{iteration.steps / iteration.seconds['all']:,.0f} steps/s"
-            + ("" if left is None else f", {max(left, 0) / 60:.1f} min left")
+            f"{iteration.steps / iteration.seconds['all']:,.0f} steps/s, {max(left, 0) / 60:.1f} min left"
         )
 
     return tell

@@ -79,7 +79,12 @@ def resume(
 
 
 def read_config(folder: Path) -> TrainingConfig:
-    values = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    file = folder / "config.yaml"
+    if not file.is_file():
+        raise HaloidError(
+            f"{folder} holds no training: it has no {file.name}. Expected a folder that haloid train wrote to"
+        )
+    values = yaml.safe_load(file.read_text(encoding="utf-8"))
     task, ppo = values.pop("task"), values.pop("ppo")
     task["motions"] = tuple(task["motions"])
     if ppo is not None:
