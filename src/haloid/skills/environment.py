@@ -231,9 +231,8 @@ class TrackingEnvironment:
         """Go on exactly where `state` was taken, in an environment made with the same configuration."""
         self._state[:] = state["physics"]
         self.time_step[:], self.episode_step[:] = state["time_step"], state["episode_step"]
-        self.action = np.array(state["action"], dtype=np.float32)
-        self._until_push[:] = state["until_push"]
-        self.sampling.failure_level = np.array(state["failure_level"])
+        self.action[:], self._until_push[:] = state["action"], state["until_push"]
+        self.sampling.failure_level[:] = state["failure_level"]
         self.diverged = int(state["diverged"])
         self.random.bit_generator.state = state["random"]
         self._sense(None)
