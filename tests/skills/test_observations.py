@@ -19,7 +19,7 @@ ROBOTS, JOINTS, BODIES, ANCHOR = 64, 29, 14, 7
 
 def some_poses(seed: int) -> Poses:
     random = np.random.default_rng(seed)
-    quat = Rotation.random(ROBOTS * BODIES, seed).as_quat(scalar_first=True)
+    quat = Rotation.random(ROBOTS * BODIES, np.random.default_rng(seed)).as_quat(scalar_first=True)
     return Poses(
         random.normal(size=(ROBOTS, JOINTS)),
         random.normal(size=(ROBOTS, JOINTS)),

@@ -11,7 +11,7 @@ ANCHOR = 2
 
 def some_poses(robots: int, seed: int) -> Poses:
     random, bodies = np.random.default_rng(seed), 5
-    quat = Rotation.random(robots * bodies, seed).as_quat(scalar_first=True)
+    quat = Rotation.random(robots * bodies, np.random.default_rng(seed)).as_quat(scalar_first=True)
     empty = np.zeros((robots, 0))
     velocity = np.zeros((robots, bodies, 3))
     return Poses(

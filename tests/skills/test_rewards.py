@@ -16,7 +16,7 @@ LIMITS = np.array([[-1.0, 1.0], [-0.5, 2.0]])
 @pytest.fixture
 def frame() -> Poses:
     random = np.random.default_rng(1)
-    quat = Rotation.random(3 * BODIES, 1).as_quat(scalar_first=True).reshape(3, BODIES, 4)
+    quat = Rotation.random(3 * BODIES, np.random.default_rng(1)).as_quat(scalar_first=True).reshape(3, BODIES, 4)
     vectors = (random.normal(size=(3, BODIES, 3)) for _ in range(3))
     pos, lin, ang = vectors
     return Poses(np.zeros((3, 2)), np.zeros((3, 2)), pos, quat, lin, ang)

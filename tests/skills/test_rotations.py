@@ -9,7 +9,7 @@ from haloid.skills import rotations
 
 @pytest.fixture
 def turns() -> tuple[Rotation, Rotation]:
-    return Rotation.random(200, 1), Rotation.random(200, random_state=2)
+    return Rotation.random(200, np.random.default_rng(1)), Rotation.random(200, np.random.default_rng(2))
 
 
 def quats(rotation: Rotation) -> np.ndarray:

@@ -1,0 +1,27 @@
+"""A training small enough for tests: half a second of standing, a handful of robots, tiny networks."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.skills.test_reference import cut
+
+from haloid.motions.load import load_motion
+from haloid.recordings.motion_export import write_motion
+from haloid.skills.ppo import PpoConfig
+from haloid.skills.task import TaskConfig
+from haloid.skills.training import TrainingConfig
+
+TINY = PpoConfig(hidden=(16, 16), steps=6, epochs=2, minibatches=2, critic_first=1)
+
+
+def short_stand(folder: Path) -> str:
+    """The file of a motion of 30 frames."""
+    return str(write_motion(cut(load_motion("stand"), 0, 30), folder / "short-stand.npz"))
+
+
+def small_training(motion: str, **settings: Any) -> TrainingConfig:
+    """Settings are those of the training, or of its task."""
+    config = TrainingConfig(TaskConfig((motion,), robots=8, threads=1), TINY, iterations=4, threads=1)
+    of_task = {name: settings.pop(name) for name in list(settings) if name in TaskConfig.__dataclass_fields__}
+    return replace(config, task=replace(config.task, **of_task), **settings)

@@ -1,0 +1,111 @@
+"""Policies as files."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.recordings.words import assert_words
+
+pytest.importorskip("torch")
+
+import torch
+from tests.skills.policies import untrained_policy
+
+from haloid.errors import HaloidError
+from haloid.skills.policy import load_policy, network_of, save_policy
+
+
+@pytest.mark.parametrize("mode", ["mjlab", "feedforward"])
+def test_a_policy_comes_back_as_it_was(robot, motion, tmp_path: Path, mode):
+    policy = untrained_policy(robot, [motion], ["lively"], mode, state_estimation=mode == "mjlab", seed=1)
+    save_policy(policy, tmp_path / "policy.pt")
+    for path in (tmp_path, tmp_path / "policy.pt"):
+        found = load_policy(path)
+        assert found.facts == policy.facts
+        assert found.frames == 180
+        observation = torch.randn(7, policy.observation_width)
+        time_step = torch.arange(7) * 20
+        assert torch.equal(found(observation, time_step), policy(observation, time_step))
+        for name in policy.reference.__dataclass_fields__:
+            np.testing.assert_array_equal(getattr(found.reference, name), getattr(policy.reference, name))
+
+
+def test_what_a_policy_says_of_itself(robot, motion):
+    facts = untrained_policy(robot, [motion, motion], ["a", "b"]).facts
+    assert (facts.motions, facts.first_frames) == (("a", "b"), (0, 180))
+    assert facts.joint_names == robot.joint_names
+    assert facts.action_scale_rad == tuple(robot.action_scale_rad)
+    assert (facts.anchor, facts.body_names[0]) == ("torso_link", "pelvis")
+    assert "base_lin_vel" not in facts.observation_names
+
+
+def test_the_network_is_rsl_rls_actor():
+    pytest.importorskip("rsl_rl")
+    from rsl_rl.models import MLPModel
+    from tensordict import TensorDict
+
+    observed = TensorDict({"actor": torch.randn(64, 10) * 3 + 1}, batch_size=[64])
+    actor = MLPModel(
+        observed,
+        {"actor": ["actor"]},
+        "actor",
+        4,
+        hidden_dims=[16, 8],
+        activation="elu",
+        obs_normalization=True,
+        distribution_cfg={"class_name": "GaussianDistribution", "init_std": 1.0, "std_type": "scalar"},
+    )
+    actor.train()
+    actor.update_normalization(observed)
+    actor.eval()
+    with torch.no_grad():
+        np.testing.assert_allclose(network_of(actor.state_dict())(observed["actor"]), actor(observed), atol=1e-6)
+
+
+def test_making_a_policy_takes_nothing_from_a_trainings_chance(robot, motion):
+    before = torch.get_rng_state()
+    untrained_policy(robot, [motion], ["lively"], seed=1)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+class Foreign:
+    """Touches a file when it is unpickled by those who run what they read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_files_that_are_no_policies_are_refused_and_nothing_in_them_is_run(tmp_path: Path):
+    with pytest.raises(HaloidError) as refusal:
+        load_policy(tmp_path)
+    assert_words(str(refusal.value), "policy.pt cannot be read", "no such file", "Give the folder of a training")
+
+    file = tmp_path / "policy.pt"
+    trap = tmp_path / "touched"
+    for write in (torch.save, lambda value, path: path.write_bytes(pickle.dumps(value, protocol=2))):
+        write({"format": "haloid-policy-1", "facts": Foreign(trap)}, file)
+        with pytest.raises(HaloidError, match="is not a policy of this package"):
+            load_policy(file)
+        assert not trap.exists()
+
+    torch.save({"format": "other"}, file)
+    with pytest.raises(HaloidError) as refusal:
+        load_policy(file)
+    assert_words(str(refusal.value), 'its format is not "haloid-policy-1"', "haloid train writes")
+
+
+def test_a_damaged_policy_is_refused(robot, motion, tmp_path: Path):
+    file = tmp_path / "policy.pt"
+    save_policy(untrained_policy(robot, [motion], ["lively"]), file)
+    document = torch.load(file, weights_only=True)
+    document["widths"][1] = 7
+    torch.save(document, file)
+    with pytest.raises(HaloidError, match="is not a policy of this package"):
+        load_policy(file)
+    file.write_bytes(file.read_bytes()[:5000])
+    with pytest.raises(HaloidError, match="is not a policy of this package"):
+        load_policy(file)

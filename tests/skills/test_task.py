@@ -1,0 +1,72 @@
+"""The task: robot, motions, action mode and randomisation as the configuration says."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("mjbatch")
+
+from tests.skills.small_training import short_stand
+
+from haloid.errors import HaloidError
+from haloid.skills.actions import FeedforwardActions, MjlabActions
+from haloid.skills.task import TaskConfig, build_task
+
+
+@pytest.fixture(scope="module")
+def stand(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return short_stand(tmp_path_factory.mktemp("motions"))
+
+
+def test_the_feedforward_mode_corrects_legs_and_waist_of_the_training_model(stand):
+    task = build_task(TaskConfig((stand,), robots=4, threads=1))
+    assert isinstance(task.actions, FeedforwardActions)
+    assert task.actions.outputs == 15
+    reached = task.actions.reach.abs().sum(dim=0).numpy() > 0
+    arms = [any(part in name for part in ("shoulder", "elbow", "wrist")) for name in task.robot.joint_names]
+    assert reached.tolist() == np.logical_not(arms).tolist()
+    assert task.reference.names == ("short-stand",)
+    assert task.robot.model.opt.timestep == pytest.approx(0.02 / 3)
+    assert len(task.actions.target) == len(task.reference) == 30
+
+    with_arms = build_task(TaskConfig((stand,), robots=4, threads=1, learn_arms=True, state_estimation=True))
+    assert with_arms.actions.outputs == 29
+    assert with_arms.environment.observations()[0].shape == (4, 160)
+
+
+def test_the_controller_alone_stands_in_the_training_environment(stand):
+    """A network that says nothing: half a second later the robots are where the reference is."""
+    import torch
+
+    task = build_task(TaskConfig((stand,), robots=4, threads=1, randomisation="none"))
+    environment = task.environment
+    environment.difficulty.reset = environment.difficulty.push = environment.difficulty.noise = 0.0
+    environment.reset(np.arange(4), np.zeros(4, dtype=int))
+    for _ in range(29):
+        observed = torch.from_numpy(environment.observations()[0])
+        action = task.actions(observed, torch.from_numpy(environment.time_step), torch.zeros(4, 15))
+        step = environment.step(action.numpy())
+        assert not step.terminated.any()
+        assert step.body_error_m.max() < 0.02
+    assert step.timed_out.all()
+
+
+def test_several_motions_and_mjlabs_mode(stand):
+    task = build_task(TaskConfig((stand, stand), actions="mjlab", robots=4, threads=1, substeps=4))
+    assert isinstance(task.actions, MjlabActions)
+    assert (task.actions.outputs, len(task.reference)) == (29, 60)
+    assert task.robot.model.opt.timestep == 0.005
+    both = build_task(TaskConfig((stand, stand), robots=4, threads=1))
+    assert isinstance(both.actions, FeedforwardActions)
+    assert len(both.actions.target) == len(both.actions.gain) == 60
+
+
+def test_impossible_settings_are_refused(stand, tmp_path: Path):
+    with pytest.raises(HaloidError, match="0 physics steps in a control step"):
+        build_task(TaskConfig((stand,), substeps=0))
+    with pytest.raises(HaloidError, match="No motion 'skwat'"):
+        build_task(TaskConfig(("skwat",)))
+    with pytest.raises(HaloidError, match="no motion to track"):
+        build_task(TaskConfig(()))
