@@ -15,6 +15,7 @@ from haloid.recordings.motion import Motion
 from haloid.skills.actions import ActionMode, Actions, FeedforwardActions, MjlabActions, feedforward_tables
 from haloid.skills.clamped import STILL_M, Clamp, clamp_of_motion
 from haloid.skills.controller.estimate import sensor_noise
+from haloid.skills.controller.linear_feedback import FeedbackWeights
 from haloid.skills.controller.tables import controller_tables
 from haloid.skills.environment import STEP_S, EnvironmentConfig, TrackingEnvironment
 from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName, middle_of
@@ -23,6 +24,8 @@ from haloid.skills.robot import TrackedRobot, tracked_robot
 
 CONTROLLER_TIMESTEP_S = 0.005
 """The controller is computed for the physics that policies are measured on, however they are trained."""
+CLAMPED_WEIGHTS = FeedbackWeights(torque_of_limit=0.2)
+"""A foot that cannot tip lets the feedback be stiffer, and unknown loads ask for it."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ def actions_of(config: TaskConfig, reference: Reference, motions: list[Motion]) 
     if config.actions == "mjlab":
         return MjlabActions(joints)
     model = middle_of(robot, RANDOMISATIONS[config.randomisation])
-    tables = [controller_tables(model, motion, noise=sensor_noise(config.noise)) for motion in motions]
+    weights = None if config.clamp is None else CLAMPED_WEIGHTS
+    tables = [controller_tables(model, motion, weights, sensor_noise(config.noise)) for motion in motions]
     learned = [name for name in robot.joint_names if config.learn_arms or not _is_arm(name)]
     return FeedforwardActions(
         feedforward_tables(
