@@ -21,6 +21,8 @@ from haloid.sweeps.run import SweepEvent, run_sweep
 NOISE = 0.3
 """Of mjlab's observation noise, in training and when policies are run: ±15 mrad of orientation, ±0.06 rad/s of the
 gyroscope, ±3 mrad and ±0.15 rad/s of every joint. All of mjlab's moves the centre of mass by more than half a foot."""
+DELAY_S = 0.005
+"""From targets to servos: one physics step, 5 ms where policies are measured, 6.7 ms where they learn."""
 DIFFICULTY = 0.3
 """Of the curriculum: the tables have no pushes, and one leg bears none of mjlab's."""
 
@@ -55,6 +57,7 @@ def trained_policies(motions: Sequence[str], sweep: Sweep, say: Callable[[str], 
                 "iterations": sweep.iterations,
                 "difficulty": DIFFICULTY,
                 "noise": NOISE,
+                "delay_s": DELAY_S,
                 "seed": 0,
             },
         )
@@ -115,6 +118,7 @@ def train_job(task: Task) -> dict[str, Any]:
                 model=model,
                 randomisation=arguments["randomisation"],
                 noise=arguments["noise"],
+                delay_s=arguments["delay_s"],
                 seed=arguments["seed"],
                 threads=task.threads,
             ),

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from haloid.bench.payload_methods import METHODS, true_spec
-from haloid.bench.skill_jobs import NOISE
+from haloid.bench.skill_jobs import DELAY_S, NOISE
 from haloid.skills.deployed import DeployedPolicy
 from haloid.skills.evaluate import Evaluation, evaluate
 from haloid.skills.robot import tracked_robot_of
 from haloid.skills.rollout import EvaluationConfig
 
-DELAY_S = 0.005
 NAMES = {"wdr": "WDR", "cm": "CM", "halo": "HALO"}
 
 

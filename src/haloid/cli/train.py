@@ -56,6 +56,8 @@ class Config:
     """How rough the curriculum gets: 1 is all of mjlab's pushes and disturbed starts."""
     noise: float = 1.0
     """Of the observations, as a part of mjlab's, which is several times a real robot's."""
+    delay: float = 0.0
+    """From the policy's targets to the servos, s."""
     state_estimation: bool = False
     """The policy sees its place and its linear velocity; a real robot seldom does."""
     learn_arms: bool = False
@@ -135,6 +137,7 @@ def _training_config(config: Config) -> "TrainingConfig":
             randomisation=config.randomisation,
             clamp=config.clamp,
             noise=config.noise,
+            delay_s=config.delay,
             state_estimation=config.state_estimation,
             learn_arms=config.learn_arms,
             robots=config.robots,

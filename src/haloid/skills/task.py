@@ -14,7 +14,6 @@ from haloid.motions.load import load_motion
 from haloid.recordings.motion import Motion
 from haloid.skills.actions import ActionMode, Actions, FeedforwardActions, MjlabActions, feedforward_tables
 from haloid.skills.clamped import STILL_M, Clamp, clamp_of_motion
-from haloid.skills.controller.estimate import sensor_noise
 from haloid.skills.controller.linear_feedback import FeedbackWeights
 from haloid.skills.controller.tables import controller_tables
 from haloid.skills.environment import STEP_S, EnvironmentConfig, TrackingEnvironment
@@ -39,7 +38,9 @@ class TaskConfig:
     clamp: str | None = None
     """A foot that is held fixed where the motion has it, as for exploration (HALO III-A)."""
     noise: float = 1.0
-    """Of the observations, as a part of mjlab's, in training and in what the controller expects of its sensors."""
+    """Of the observations, as a part of mjlab's."""
+    delay_s: float = 0.0
+    """From a policy's targets to the servos, in whole physics steps."""
     state_estimation: bool = False
     learn_arms: bool = False
     """Let the network correct the arms too; legs and waist are enough for balance and learn faster."""
@@ -75,6 +76,7 @@ def build_task(config: TaskConfig) -> Task:
             threads=config.threads,
             state_estimation=config.state_estimation,
             randomisation=RANDOMISATIONS[config.randomisation],
+            delay_s=config.delay_s,
         ),
     )
     return Task(robot, reference, environment, actions_of(config, reference, motions))

@@ -10,7 +10,7 @@ Nothing measures the root's position and velocity; the regression finds them fro
 trusts encoders, gyroscope and orientation by their noise.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -37,18 +37,6 @@ class Noise:
     push_rad_s: float = 0.045
     push_joint_rad: float = 0.003
     push_joint_rad_s: float = 0.1
-
-
-def sensor_noise(part: float) -> Noise:
-    """Sensors with a part of mjlab's noise, disturbances as they are; encoders keep a bias of a few milliradians."""
-    whole = Noise()
-    return replace(
-        whole,
-        torso_rad=max(part, 0.05) * whole.torso_rad,
-        gyro_rad_s=max(part, 0.05) * whole.gyro_rad_s,
-        joint_rad=max(part, 0.5) * whole.joint_rad,
-        joint_vel_rad_s=max(part, 0.05) * whole.joint_vel_rad_s,
-    )
 
 
 def observation_matrix(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
