@@ -90,7 +90,7 @@ def actions_of(config: TaskConfig, reference: Reference, motions: list[Motion]) 
         return MjlabActions(joints)
     model = middle_of(robot, RANDOMISATIONS[config.randomisation])
     weights = None if config.clamp is None else CLAMPED_WEIGHTS
-    tables = [controller_tables(model, motion, weights, sensor_noise(config.noise)) for motion in motions]
+    tables = [controller_tables(model, motion, weights) for motion in motions]
     learned = [name for name in robot.joint_names if config.learn_arms or not _is_arm(name)]
     return FeedforwardActions(
         feedforward_tables(
