@@ -164,6 +164,7 @@ def test_the_lab_records_it_and_every_run_begins_anew(policy):
     np.testing.assert_array_equal(first.q_rad, again.q_rad)
     assert truth.playback.tracking_max_rad.max() < 0.15
     assert first.support == "double" and len(first.time_s) == 150
+    assert first.kp is not None
     np.testing.assert_allclose(first.kp, policy.facts.kp)
 
 
