@@ -13,7 +13,8 @@ from haloid.motions.own import OWN_MOTIONS, own_motion
 
 FLYING = {"yaw-jump"}
 QUICK = ("stand", "squat", "wave")
-NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in OWN_MOTIONS]
+STANDING = [name for name, motion in OWN_MOTIONS.items() if motion.kind != "exploration"]  # see test_exploration.py
+NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in STANDING]
 every_motion = pytest.mark.parametrize("name", NAMES)
 
 
@@ -171,12 +172,12 @@ def test_walk_goes_forward_and_comes_back():
 def test_yaw_jump_flies_freely_through_a_quarter_turn():
     ground, frames = _ground("yaw-jump"), _frames("yaw-jump")
     flying = np.flatnonzero(~ground.is_down.any(axis=1))
-    assert 0.2 < len(flying) / frames.fps < 0.3
+    assert 0.15 < len(flying) / frames.fps < 0.25
     inner = ground.com_m[flying[0] - 1 : flying[-1] + 2]
     acceleration = np.diff(inner, n=2, axis=0) * frames.fps**2
     assert np.abs(acceleration - [0.0, 0.0, -9.81]).max() < 0.05
     momentum = ground.angular_momentum[flying]
-    assert np.abs(momentum - momentum.mean(axis=0)).max() < 0.15 * np.linalg.norm(momentum.mean(axis=0))
+    assert np.abs(momentum - momentum.mean(axis=0)).max() < 0.05 * np.linalg.norm(momentum.mean(axis=0))
     yaw = np.unwrap(_yaw_pitch_roll("yaw-jump")[:, 0])
     assert abs(yaw[-1] - yaw[0] - np.pi / 2) < 1e-3
 

@@ -1,8 +1,9 @@
 """Own motions, flight: the pelvis turns such that the robot's angular momentum about its centre of mass is constant.
 
-In: poses and the rows in flight. Out: rotation vectors θ to turn the pelvis by. In flight θ' = −I⁻¹ L but for its mean,
-with the robot's inertia I about its centre of mass, so that θ is 0 at take-off and at landing; on the ground before and
-after, a smooth bump leads to and from the rate that θ has there. Repeated, it converges with the rest of `balance.py`.
+In: poses and the rows in flight. Out: rotation vectors θ to turn the pelvis by. In flight θ' = −I⁻¹ (L − L₀), with the
+robot's inertia I about its centre of mass and the constant L₀ for which θ is 0 at take-off and at landing; on the
+ground before and after, a smooth bump leads to and from the rate that θ has there. Repeated, it converges with the rest
+of `balance.py`.
 """
 
 import mujoco
@@ -23,10 +24,11 @@ def turn_to_keep_momentum(
     rows = np.flatnonzero(in_flight)
     if not len(rows):
         return turn_rad
-    inertia = np.array([_inertia_about_com(model, qpos[row]) for row in rows])
+    inverse = np.linalg.inv([_inertia_about_com(model, qpos[row]) for row in rows])
+    turning = np.einsum("tij,tj->ti", inverse, momentum[rows])
+    kept = np.linalg.solve(_mean(inverse), _mean(turning))
     step_s = times_s[1] - times_s[0]
-    rate = -_GAIN * np.linalg.solve(inertia, momentum[rows][:, :, None])[:, :, 0]
-    rate -= _mean(rate)
+    rate = -_GAIN * (turning - inverse @ kept)
     turn_rad[rows] = np.concatenate([np.zeros((1, 3)), np.cumsum(0.5 * (rate[1:] + rate[:-1]), axis=0) * step_s])
     still = np.zeros((1, 3, 3))
     take_off_s, landing_s = times_s[rows[0]], times_s[rows[-1]]
@@ -41,9 +43,9 @@ def turn_to_keep_momentum(
     return turn_rad
 
 
-def _mean(rate: np.ndarray) -> np.ndarray:
-    """Over time, by trapezoids: what is left integrates to zero."""
-    return (rate.sum(axis=0) - 0.5 * (rate[0] + rate[-1])) / (len(rate) - 1)
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Over time, by trapezoids."""
+    return (values.sum(axis=0) - 0.5 * (values[0] + values[-1])) / (len(values) - 1)
 
 
 def _inertia_about_com(model: mujoco.MjModel, qpos: np.ndarray) -> np.ndarray:

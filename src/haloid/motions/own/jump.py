@@ -13,23 +13,23 @@ from haloid.motions.leg_kinematics import SIDES
 from haloid.motions.own.balance import GRAVITY_M_S2, frames_of_plan
 from haloid.motions.own.keyframes import STAND_JOINTS, Plan, both, curve, standing_foot, times_of
 
-_CROUCH_S, _LOW_S, _PUSH_S, _TAKE_OFF_S, _LANDING_S = 0.8, 1.7, 1.8, 2.06, 2.32
-_ABSORBED_S, _RISE_S, _UP_S, _DURATION_S = 2.58, 2.8, 3.9, 5.0
-_STAND_COM_M, _LOW_COM_M, _TAKE_OFF_COM_M = 0.672, 0.538, 0.645
+_CROUCH_S, _LOW_S, _PUSH_S, _TAKE_OFF_S, _LANDING_S = 0.8, 1.7, 1.8, 2.1, 2.32
+_ABSORBED_S, _RISE_S, _UP_S, _DURATION_S = 2.62, 2.8, 3.9, 5.0
+_STAND_COM_M, _LOW_COM_M, _TAKE_OFF_COM_M = 0.672, 0.542, 0.638
 _TURN_RAD = np.pi / 2
-_TWIST_RAD = 0.45
+_TWIST_RAD = 0.42
 """Of the pelvis against the feet, at take-off and, the other way, at landing."""
 _WOUND_RAD = 0.2
 """Of the pelvis the other way before the push, and beyond the turn after the landing."""
 _FEET_SHARE = 0.3
 """r: the feet's share in the momentum, roughly; `flight.py` does the rest."""
-_FEET_UP_M = 0.077
+_FEET_UP_M = 0.034
 _ARMS = both(**{name: STAND_JOINTS[name] for name in ("shoulder_pitch", "shoulder_roll", "elbow")}) | {
     "waist_pitch_joint": 0.0
 }
-_SPREAD = both(shoulder_pitch=0.3, shoulder_roll=0.5, elbow=0.6) | {"waist_pitch_joint": -0.2}
+_SPREAD = both(shoulder_pitch=0.3, shoulder_roll=0.5, elbow=0.6) | {"waist_pitch_joint": -0.45}
 """The chest stays upright over the leaning pelvis: the waist is weak, and the push and the landing press on it."""
-_LEAN_RAD = 0.38
+_LEAN_RAD = 0.46
 """Of the pelvis; it stays in flight, where nothing could turn it."""
 
 
@@ -37,10 +37,11 @@ def yaw_jump() -> Frames:
     times_s = times_of(_DURATION_S)
     flight_s = _LANDING_S - _TAKE_OFF_S
     feet_yaw = curve([(_TAKE_OFF_S, 0.0), (_LANDING_S, _TURN_RAD)], times_s)[:, 0]
-    feet_up_m = curve([(_TAKE_OFF_S, 0.0), (0.5 * (_TAKE_OFF_S + _LANDING_S), _FEET_UP_M), (_LANDING_S, 0.0)], times_s)
+    part = np.clip((times_s - _TAKE_OFF_S) / flight_s, 0.0, 1.0)
+    feet_up_m = _FEET_UP_M * np.sin(np.pi * part) ** 2
     feet = {side: _turned(standing_foot(side), feet_yaw) for side in SIDES}
     for pose in feet.values():
-        pose[:, 2] += feet_up_m[:, 0]
+        pose[:, 2] += feet_up_m
 
     fall = GRAVITY_M_S2 * flight_s / 2
     height_m = _through(
