@@ -8,6 +8,7 @@ from haloid.errors import HaloidError
 from haloid.motions.frames import Frames
 from haloid.motions.own.exploration import excitation
 from haloid.motions.own.jump import yaw_jump
+from haloid.motions.own.kept import kept
 from haloid.motions.own.one_leg import roundhouse_kick, side_kick, swallow
 from haloid.motions.own.standing import squat, stand, wave
 from haloid.motions.own.walking import step_in_place, walk
@@ -46,4 +47,4 @@ def own_motion(name: str) -> Frames:
     """The motion of that name at 50 frames per second."""
     if name not in OWN_MOTIONS:
         raise HaloidError(f"there is no own motion '{name}'; there are: {', '.join(OWN_MOTIONS)}")
-    return OWN_MOTIONS[name].make()
+    return kept(name, OWN_MOTIONS[name].make)
