@@ -1,6 +1,7 @@
 """A training small enough for tests: half a second of standing, a handful of robots, tiny networks."""
 
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -25,3 +26,10 @@ def small_training(motion: str, **settings: Any) -> TrainingConfig:
     config = TrainingConfig(TaskConfig((motion,), robots=8, threads=1), TINY, iterations=4, threads=1)
     of_task = {name: settings.pop(name) for name in list(settings) if name in TaskConfig.__dataclass_fields__}
     return replace(config, task=replace(config.task, **of_task), **settings)
+
+
+def differing_lines(folder: Path, other: Path) -> list[int]:
+    """Which lines of two trainings' metrics differ in any character, from 1; pytest is slow at showing how."""
+    books = [(path / "metrics.jsonl").read_text().splitlines() for path in (folder, other)]
+    pairs = enumerate(zip_longest(*books), start=1)
+    return [number for number, (line, expected) in pairs if line != expected]
