@@ -1,5 +1,6 @@
 """Rebalancing: known zero-moment points, hulls and offsets; feet that stay; a loaded robot that stays up on one leg."""
 
+import dataclasses
 from functools import cache
 
 import mujoco
@@ -156,6 +157,12 @@ def test_a_loaded_kick_moves_back_over_its_foot_by_centimetres():
     assert outside_m(model, balanced, contacts, GOAL) < 0.002
     shift_m = np.abs(balanced.qpos - reference.qpos)[:, :2].max()
     assert 0.01 < shift_m < 0.05
+
+
+def test_a_robot_with_a_clamped_foot_needs_no_balance():
+    reference, contacts, _ = kick()
+    clamped = dataclasses.replace(contacts, held=contacts.resting[150])
+    assert rebalanced(loaded_robot(), reference, clamped) is reference
 
 
 def test_all_but_the_legs_stays_and_the_resting_foot_does_not_move():

@@ -51,6 +51,8 @@ _REACHED = 1e-6
 
 def rebalanced(model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts) -> ReferenceStates:
     """`reference` with its zero-moment point inside the soles that rest; `reference` itself where it already is."""
+    if contacts.held.any():  # a clamp holds the robot wherever its weight is
+        return reference
     free_model = without_contacts(model)
     point = zero_moment_points(free_model, reference)
     if np.abs(support_of(model, reference, contacts, LEAST).missing_m(point)).max() < _SETTLED_M:
