@@ -57,3 +57,15 @@ def test_resting_soles_keep_their_places():
     slip_m_per_rad = foot @ linear.control[1][: model.nv]
     assert np.abs(linear.control[1][: model.nv]).max() > 1e-3
     assert np.abs(slip_m_per_rad).max() < 1e-5
+
+
+def test_a_servo_at_its_limit_has_the_slope_of_one_below_it():
+    """All servos at half the torque that standing takes: differences must not straddle the kink."""
+    model = mujoco.MjModel.__copy__(robot_on_floor())
+    reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (3, 1)), np.zeros((3, model.nv)))
+    contacts = sole_contacts(model, reference)
+    forces = reference_forces(model, reference, contacts)
+    free = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces))
+    model.actuator_forcerange[:] = np.outer(np.abs(forces.joint_torque_nm[1]) / 2 + 1e-3, [-1, 1])
+    at_limit = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces))
+    np.testing.assert_allclose(at_limit.control[1], free.control[1], atol=0.02 * np.abs(free.control[1]).max())

@@ -55,6 +55,8 @@ def linear_model(
     """A and B of every control step about the reference."""
     free_model = without_contacts(model)
     free_model.dof_frictionloss[:] = 0.0  # a joint that sticks has no slope that would hold for a larger error
+    free_model.actuator_forcelimited[:] = 0  # nor has a servo at its limit, where differences straddle the kink
+    free_model.jnt_actfrclimited[:] = 0
     data = mujoco.MjData(free_model)
     substeps = max(1, round(reference.step_s / model.opt.timestep))
     size = 2 * model.nv
