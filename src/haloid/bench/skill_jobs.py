@@ -18,13 +18,13 @@ from haloid.errors import HaloidError
 from haloid.sweeps.job import Job, Task, Unfinished
 from haloid.sweeps.run import SweepEvent, run_sweep
 
-NOISE = 0.3
-"""Of mjlab's observation noise, in training and when policies are run: ±15 mrad of orientation, ±0.06 rad/s of the
-gyroscope, ±3 mrad and ±0.15 rad/s of every joint. All of mjlab's moves the centre of mass by more than half a foot."""
+NOISE = 0.2
+"""Of mjlab's observation noise, in training and when policies are run: ±10 mrad of orientation, ±0.04 rad/s of the
+gyroscope, ±2 mrad and ±0.1 rad/s of every joint, which is a real robot's order of size."""
 DELAY_S = 0.005
 """From targets to servos: one physics step, 5 ms where policies are measured, 6.7 ms where they learn."""
-DIFFICULTY = 0.3
-"""Of the curriculum: the tables have no pushes, and one leg bears none of mjlab's."""
+DIFFICULTY = 1.0
+"""The curriculum's end: all of Table I, all of mjlab's pushes."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Skills, from gentle to rough: how hard the robots' life is while a policy learns.
 
 In: how often episodes fail. Out: a `Difficulty`. A level between 0 and 1 rises while the policy fails less than once in
-seven seconds and falls when it fails more than twice in five; disturbances at reset and pushes grow with it, and the
-thresholds that end an episode tighten to mjlab's.
+seven seconds and falls when it fails more than twice in five; disturbances at reset, pushes and the
+differences between robots grow with it, and the thresholds that end an episode tighten to mjlab's.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ from haloid.skills.environment import Difficulty
 RISE_BELOW_FAILURES_A_S, FALL_ABOVE_FAILURES_A_S = 0.15, 0.4
 RISE, FALL = 0.04, 0.02
 GENTLEST_RESET = 0.2
-LOOSEST_TERMINATION = 1.5
+LEAST_RANDOMISATION = 0.1
+LOOSEST_TERMINATION = 1.2
 
 
 @dataclass
@@ -35,5 +36,6 @@ class Curriculum:
             reset=GENTLEST_RESET + (1 - GENTLEST_RESET) * self.level,
             push=self.level,
             noise=self.noise,
+            randomisation=LEAST_RANDOMISATION + (1 - LEAST_RANDOMISATION) * self.level,
             termination=LOOSEST_TERMINATION - (LOOSEST_TERMINATION - 1) * self.level,
         )

@@ -20,7 +20,7 @@ import numpy as np
 from haloid.errors import HaloidError
 from haloid.skills.clamped import Clamp
 from haloid.skills.observations import Sensed, actor_observation, critic_observation, observation_terms
-from haloid.skills.randomisation import RANDOMISATIONS, RANDOMISED_FIELDS, Randomisation, randomise
+from haloid.skills.randomisation import RANDOMISATIONS, RANDOMISED_FIELDS, Randomisation, narrowed, randomise
 from haloid.skills.reference import CONTROL_HZ, Poses, Reference
 from haloid.skills.relative import carried_along
 from haloid.skills.rewards import WEIGHTS, reward_terms
@@ -37,6 +37,8 @@ POSE_RANGE = np.array([0.05, 0.05, 0.01, 0.1, 0.1, 0.2])
 VELOCITY_RANGE = np.array([0.5, 0.5, 0.2, 0.52, 0.52, 0.78])
 """Half widths at reset and of pushes: m/s and rad/s, in the world's axes."""
 JOINT_RANGE_RAD = 0.1
+RANDOMISATION_STREAM = 1
+"""Robots are drawn from random numbers of their own, so that they can be drawn again at another width."""
 FASTEST = 1e3
 """m/s and rad/s; a simulation beyond it has diverged, and a step or two later MuJoCo refuses to factor its matrices."""
 
@@ -53,6 +55,8 @@ class Difficulty:
     """Part of mjlab's observation noise."""
     termination: float = 1.0
     """Factor on the thresholds that end an episode."""
+    randomisation: float = 1.0
+    """Part of the width of the ranges that robots differ by."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ class EnvironmentConfig:
     randomisation: Randomisation = field(default_factory=lambda: RANDOMISATIONS["nominal"])
     delay_s: float = 0.0
     """From the policy's target to the servos."""
+    action_rate_weight: float = WEIGHTS["action_rate_l2"]
+    """Of the reward term of that name."""
     adaptive_sampling: bool = True
     restart: bool = True
     """Whether a robot starts anew when its episode ends; otherwise it goes on, at last in the motion's last frame."""
@@ -90,7 +96,7 @@ class TrackingEnvironment:
         from mjbatch import Batch
 
         self.robot, self.reference, self.config = robot, reference, config
-        self.difficulty = Difficulty()
+        self._difficulty = Difficulty()
         self.random = np.random.default_rng(config.seed)
         self.sampling = AdaptiveSampling(reference, config.adaptive_sampling)
         self.diverged = 0
@@ -113,7 +119,7 @@ class TrackingEnvironment:
         self._qpos, self._qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
         self._ctrl, self._warmstart = self._batch.bind("ctrl"), self._batch.bind("qacc_warmstart")
         self._sensors = self._batch.bind("sensordata", np.float32)
-        self.encoder_bias = randomise(self._batch, robot, config.randomisation, self.random)
+        self._randomise()
         self._default = robot.default_joint_pos_rad.astype(np.float32)
         self._scale = robot.action_scale_rad.astype(np.float32)
         self._limits = robot.soft_limits_rad.astype(np.float32)
@@ -126,6 +132,17 @@ class TrackingEnvironment:
         self.action = np.zeros((number, joints), dtype=np.float32)
         self._until_push = np.zeros(number, dtype=int)
         self.reset(np.arange(number))
+
+    @property
+    def difficulty(self) -> Difficulty:
+        return self._difficulty
+
+    @difficulty.setter
+    def difficulty(self, difficulty: Difficulty) -> None:
+        """From the next step on; robots that differ more, or less, do so in the same directions as before."""
+        before, self._difficulty = self._difficulty, difficulty
+        if before.randomisation != difficulty.randomisation:
+            self._randomise()
 
     @property
     def robots(self) -> int:
@@ -147,7 +164,8 @@ class TrackingEnvironment:
         ends = termination_terms(poses, frame, carried[0], self._anchor, self._ends, self.difficulty.termination)
         ends["diverged"] = unusable
         terms = reward_terms(poses, frame, carried, self.action, last_action, self._limits, self._anchor)
-        weighted = {name: WEIGHTS[name] * term for name, term in terms.items()}
+        weights = {**WEIGHTS, "action_rate_l2": self.config.action_rate_weight}
+        weighted = {name: weights[name] * term for name, term in terms.items()}
         terminated = np.any(list(ends.values()), axis=0)
         last_frame = self.reference.last[self.reference.motion_of_frame[self.time_step]]
         timed_out = ~terminated & ((self.episode_step >= EPISODE_STEPS) | (self.time_step >= last_frame))
@@ -246,6 +264,11 @@ class TrackingEnvironment:
             targets = {"state_before": before[first], "ctrl": self._ctrl[first].copy()}
             self.on_diverged({**targets, **fields, "time_step": self.time_step[first]})
         self._put_in_frames(robots, self.time_step[robots] - 1)
+
+    def _randomise(self) -> None:
+        ranges = narrowed(self.config.randomisation, self.difficulty.randomisation)
+        draws = np.random.default_rng([self.config.seed, RANDOMISATION_STREAM])
+        self.encoder_bias = randomise(self._batch, self.robot, ranges, draws)
 
     def _drive(self) -> np.ndarray:
         """20 ms of physics; (N,) whether MuJoCo refused to go on with a simulation."""

@@ -16,7 +16,7 @@ class PpoConfig:
     """Control steps of every robot between updates."""
     epochs: int = 4
     minibatches: int = 4
-    discount: float = 0.98
+    discount: float = 0.99
     gae_lambda: float = 0.95
     learning_rate: float = 5e-4
     """The first one; it follows the KL divergence."""
@@ -39,7 +39,6 @@ def mjlab_ppo() -> PpoConfig:
     return PpoConfig(
         hidden=(512, 256, 128),
         epochs=5,
-        discount=0.99,
         learning_rate=1e-3,
         desired_kl=0.01,
         clip_values=True,

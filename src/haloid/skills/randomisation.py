@@ -73,12 +73,14 @@ RandomisationName = Literal["none", "nominal", "wide", "mjlab"]
 
 
 def randomise(batch: "Batch", robot: TrackedRobot, ranges: Randomisation, random: np.random.Generator) -> np.ndarray:
-    """Give every robot of the batch its own body; (N, n) encoder biases are returned."""
+    """Give every robot of the batch its own body, whatever it had before; (N, n) encoder biases are returned."""
     model, number = robot.model, batch.num_sims
     torso = model.body(robot.layout.anchor).id
     hands = [model.body(name).id for name in robot.layout.hands]
     feet = [model.body(name).id for name in robot.layout.feet]
     with batch.model_update(*RANDOMISED_FIELDS):
+        for name in RANDOMISED_FIELDS:
+            batch.expand(name)[:] = getattr(model, name)
         mass, inertia = batch.expand("body_mass"), batch.expand("body_inertia")
         com, friction = batch.expand("body_ipos"), batch.expand("geom_friction")
         com[:, torso] += np.stack([random.uniform(*axis, number) for axis in ranges.torso_com_m], axis=1)
@@ -90,6 +92,24 @@ def randomise(batch: "Batch", robot: TrackedRobot, ranges: Randomisation, random
             soles = np.isin(model.geom_bodyid, feet)
             friction[:, soles, 0] = random.uniform(*ranges.foot_friction, number)[:, None]
     return random.uniform(*ranges.encoder_bias_rad, (number, len(robot.joint_names))).astype(np.float32)
+
+
+def narrowed(ranges: Randomisation, part: float) -> Randomisation:
+    """The same ranges about the same middles, at a part of their width."""
+
+    def narrow(low_high: Range) -> Range:
+        middle, half = (low_high[0] + low_high[1]) / 2, part * (low_high[1] - low_high[0]) / 2
+        return middle - half, middle + half
+
+    x, y, z = ranges.torso_com_m
+    return Randomisation(
+        torso_mass_kg=narrow(ranges.torso_mass_kg),
+        torso_com_m=(narrow(x), narrow(y), narrow(z)),
+        hands_mass_kg=narrow(ranges.hands_mass_kg),
+        hands_com_m=narrow(ranges.hands_com_m),
+        encoder_bias_rad=narrow(ranges.encoder_bias_rad),
+        foot_friction=None if ranges.foot_friction is None else narrow(ranges.foot_friction),
+    )
 
 
 def middle_of(robot: TrackedRobot, ranges: Randomisation) -> mujoco.MjModel:

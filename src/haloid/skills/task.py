@@ -19,8 +19,11 @@ from haloid.skills.controller.tables import controller_tables
 from haloid.skills.environment import STEP_S, EnvironmentConfig, TrackingEnvironment
 from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName, middle_of
 from haloid.skills.reference import Reference, reference_of
+from haloid.skills.rewards import WEIGHTS
 from haloid.skills.robot import TrackedRobot, tracked_robot
 
+FEEDFORWARD_ACTION_RATE = -0.01
+"""A tenth of mjlab's weight: quick changes of the action are the controller's feedback, not to be unlearned."""
 CONTROLLER_TIMESTEP_S = 0.005
 """The controller is computed for the physics that policies are measured on, however they are trained."""
 CLAMPED_WEIGHTS = FeedbackWeights(torque_of_limit=0.2)
@@ -77,6 +80,9 @@ def build_task(config: TaskConfig) -> Task:
             state_estimation=config.state_estimation,
             randomisation=RANDOMISATIONS[config.randomisation],
             delay_s=config.delay_s,
+            action_rate_weight=FEEDFORWARD_ACTION_RATE
+            if config.actions == "feedforward"
+            else WEIGHTS["action_rate_l2"],
         ),
     )
     return Task(robot, reference, environment, actions_of(config, reference, motions))
@@ -103,6 +109,10 @@ def actions_of(config: TaskConfig, reference: Reference, motions: list[Motion]) 
         joints,
         config.state_estimation,
     )
+
+
+def _action_rate_weight(config: TaskConfig) -> float:
+    return FEEDFORWARD_ACTION_RATE if config.actions == "feedforward" else WEIGHTS["action_rate_l2"]
 
 
 def _clamp(config: TaskConfig, motions: list[Motion]) -> Clamp | None:
