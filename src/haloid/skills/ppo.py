@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class PpoConfig:
-    hidden: tuple[int, ...] = (256, 128, 64)
+    hidden: tuple[int, ...] = (128, 128, 64)
     """Widths of the actor's and the critic's layers."""
     steps: int = 24
     """Control steps of every robot between updates."""
