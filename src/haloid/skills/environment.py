@@ -91,11 +91,36 @@ class Step:
     """Mean distance of the tracked bodies from the reference, in the world."""
 
 
+@dataclass(frozen=True)
+class Starts:
+    """Where episodes start, frame by frame of the reference."""
+
+    qpos: np.ndarray
+    """(frames, nq)"""
+    qvel: np.ndarray
+    """(frames, nv)"""
+
+
+def starts_of(reference: Reference) -> Starts:
+    """In the frames themselves."""
+    frames = reference.frames
+    root_quat = frames.body_quat_w[:, 0]
+    spin_b = apply_inverse(root_quat, frames.body_ang_vel_w[:, 0])
+    return Starts(
+        qpos=np.concatenate([frames.body_pos_w[:, 0], root_quat, frames.joint_pos], axis=1),
+        qvel=np.concatenate([frames.body_lin_vel_w[:, 0], spin_b, frames.joint_vel], axis=1),
+    )
+
+
 class TrackingEnvironment:
-    def __init__(self, robot: TrackedRobot, reference: Reference, config: EnvironmentConfig) -> None:
+    def __init__(
+        self, robot: TrackedRobot, reference: Reference, config: EnvironmentConfig, starts: Starts | None = None
+    ) -> None:
+        """`starts`: where a controller that knows the robot's load would have it; None: in the reference's frames."""
         from mjbatch import Batch
 
         self.robot, self.reference, self.config = robot, reference, config
+        self._starts = starts or starts_of(reference)
         self._difficulty = Difficulty()
         self.random = np.random.default_rng(config.seed)
         self.sampling = AdaptiveSampling(reference, config.adaptive_sampling)
@@ -302,18 +327,17 @@ class TrackingEnvironment:
         self.physics_s += time.perf_counter() - started
 
     def _put_in_frames(self, robots: np.ndarray, frames: np.ndarray) -> None:
-        frame, scale, number = self.reference.frames.at(frames), self.difficulty.reset, len(robots)
+        qpos, qvel = self._starts.qpos[frames], self._starts.qvel[frames]
+        scale, number = self.difficulty.reset, len(robots)
         root_scale = 0.0 if self.robot.clamp is not None else scale
         pose = self.random.uniform(-1, 1, (number, 6)) * POSE_RANGE * root_scale
         velocity = self.random.uniform(-1, 1, (number, 6)) * VELOCITY_RANGE * root_scale
-        quat = multiply(from_roll_pitch_yaw(pose[:, 3:]), frame.body_quat_w[:, 0])
-        joints = frame.joint_pos + self.random.uniform(-1, 1, frame.joint_pos.shape) * JOINT_RANGE_RAD * scale
+        quat = multiply(from_roll_pitch_yaw(pose[:, 3:]), qpos[:, 3:7])
+        joints = qpos[:, 7:] + self.random.uniform(-1, 1, (number, qpos.shape[1] - 7)) * JOINT_RANGE_RAD * scale
         joints = np.clip(joints, self._limits[:, 0], self._limits[:, 1])
-        self._qpos[robots] = np.concatenate([frame.body_pos_w[:, 0] + pose[:, :3], quat, joints], axis=1)
-        spin_b = apply_inverse(quat, frame.body_ang_vel_w[:, 0] + velocity[:, 3:])
-        self._qvel[robots] = np.concatenate(
-            [frame.body_lin_vel_w[:, 0] + velocity[:, :3], spin_b, frame.joint_vel], axis=1
-        )
+        self._qpos[robots] = np.concatenate([qpos[:, :3] + pose[:, :3], quat, joints], axis=1)
+        spin_b = apply_inverse(quat, apply(qpos[:, 3:7], qvel[:, 3:6]) + velocity[:, 3:])
+        self._qvel[robots] = np.concatenate([qvel[:, :3] + velocity[:, :3], spin_b, qvel[:, 6:]], axis=1)
         self._warmstart[robots] = 0.0
         self._ctrl[robots] = joints
         if self.robot.clamp is not None:

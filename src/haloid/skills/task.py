@@ -15,8 +15,8 @@ from haloid.recordings.motion import Motion
 from haloid.skills.actions import ActionMode, Actions, FeedforwardActions, MjlabActions, feedforward_tables
 from haloid.skills.clamped import STILL_M, Clamp, clamp_of_motion
 from haloid.skills.controller.linear_feedback import FeedbackWeights
-from haloid.skills.controller.tables import controller_tables
-from haloid.skills.environment import STEP_S, EnvironmentConfig, TrackingEnvironment
+from haloid.skills.controller.tables import ControllerTables, controller_tables
+from haloid.skills.environment import STEP_S, EnvironmentConfig, Starts, TrackingEnvironment
 from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName, middle_of
 from haloid.skills.reference import Reference, reference_of
 from haloid.skills.rewards import WEIGHTS
@@ -70,6 +70,7 @@ def build_task(config: TaskConfig) -> Task:
     motions = [load_motion(source, repaired=config.repair) for source in config.motions]
     robot = tracked_robot(config.model, timestep_s=STEP_S / config.substeps, clamp=_clamp(config, motions))
     reference = reference_of(robot, motions, [Path(source).stem for source in config.motions])
+    tables = _controllers(config, motions) if config.actions == "feedforward" else []
     environment = TrackingEnvironment(
         robot,
         reference,
@@ -80,23 +81,41 @@ def build_task(config: TaskConfig) -> Task:
             state_estimation=config.state_estimation,
             randomisation=RANDOMISATIONS[config.randomisation],
             delay_s=config.delay_s,
-            action_rate_weight=FEEDFORWARD_ACTION_RATE
-            if config.actions == "feedforward"
-            else WEIGHTS["action_rate_l2"],
+            action_rate_weight=_action_rate_weight(config),
         ),
+        _starts(tables),
     )
-    return Task(robot, reference, environment, actions_of(config, reference, motions))
+    return Task(robot, reference, environment, _actions(config, robot, reference, tables))
 
 
 def actions_of(config: TaskConfig, reference: Reference, motions: list[Motion]) -> Actions:
     """The action mode of a task; the feedforward one with the controller of its training model."""
+    robot = tracked_robot(config.model, clamp=_clamp(config, motions))
+    tables = _controllers(config, motions) if config.actions == "feedforward" else []
+    return _actions(config, robot, reference, tables)
+
+
+def _controllers(config: TaskConfig, motions: list[Motion]) -> list[ControllerTables]:
     robot = tracked_robot(config.model, timestep_s=CONTROLLER_TIMESTEP_S, clamp=_clamp(config, motions))
+    model = middle_of(robot, RANDOMISATIONS[config.randomisation])
+    weights = None if config.clamp is None else CLAMPED_WEIGHTS
+    return [controller_tables(model, motion, weights) for motion in motions]
+
+
+def _starts(tables: list[ControllerTables]) -> Starts | None:
+    """A load may ask for another pose than the reference's; started in that, a robot on one leg would fall at once."""
+    if not tables:
+        return None
+    return Starts(
+        qpos=np.concatenate([table.reference.qpos for table in tables]),
+        qvel=np.concatenate([table.reference.qvel for table in tables]),
+    )
+
+
+def _actions(config: TaskConfig, robot: TrackedRobot, reference: Reference, tables: list[ControllerTables]) -> Actions:
     joints = len(robot.joint_names)
     if config.actions == "mjlab":
         return MjlabActions(joints)
-    model = middle_of(robot, RANDOMISATIONS[config.randomisation])
-    weights = None if config.clamp is None else CLAMPED_WEIGHTS
-    tables = [controller_tables(model, motion, weights) for motion in motions]
     learned = [name for name in robot.joint_names if config.learn_arms or not _is_arm(name)]
     return FeedforwardActions(
         feedforward_tables(

@@ -79,7 +79,10 @@ class Training:
         """How many are done."""
         self.best = Best()
         self._score = np.nan
-        self._vec_env = TrackingVecEnv(self.task.environment, self.task.actions)
+        environment = self.task.environment
+        environment.difficulty = self.curriculum.difficulty
+        environment.reset(np.arange(environment.robots))  # the first episodes, too, are gentle
+        self._vec_env = TrackingVecEnv(environment, self.task.actions)
         with contextlib.redirect_stdout(io.StringIO()):  # rsl_rl prints its models
             self._ppo = PPO.construct_algorithm(
                 self._vec_env.get_observations(), self._vec_env, rsl_rl_config(config.learner), "cpu"

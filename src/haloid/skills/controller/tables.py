@@ -41,6 +41,8 @@ class ControllerTables:
     torso's axes, rad), angular velocity of the pelvis in its axes (rad/s), joint angles (rad), velocities (rad/s)."""
     contacts: SoleContacts
     forces: ReferenceForces
+    reference: ReferenceStates
+    """What the controller follows: the motion, rebalanced for the model."""
 
 
 def controller_tables(
@@ -59,7 +61,7 @@ def controller_tables(
     gain = observed_gains(model, reference, contacts, linear, full_gain, observed, noise or Noise())
     target_rad += np.einsum("tij,tj->ti", gain, ahead_of_shown(reference, shown) - step)
     target_rad[0], gain[0] = target_rad[1], gain[1]
-    return ControllerTables(scalar_joints(model), target_rad, gain, contacts, forces)
+    return ControllerTables(scalar_joints(model), target_rad, gain, contacts, forces, reference)
 
 
 def feedforward_targets(model: mujoco.MjModel, reference: ReferenceStates, forces: ReferenceForces) -> np.ndarray:
