@@ -17,6 +17,7 @@ from haloid.cli.extras import require_extra
 from haloid.errors import HaloidError
 
 if TYPE_CHECKING:
+    from haloid.skills.clamped import Clamp
     from haloid.skills.evaluate import Evaluation
     from haloid.skills.robot import TrackedRobot
 
@@ -76,8 +77,7 @@ def run(config: Config) -> None:
 
         check_video(config.video)
     with nullcontext() if config.out is None else atomic_directory(config.out) as folder:
-        robot = _robot(config)
-        evaluation = _evaluate(config, robot)
+        evaluation, robot = _evaluate(config)
         console.results.print(
             f"{evaluation.motion} on {_model_text(config)}: {success_text(evaluation)} runs succeed, "
             f"survival {100 * evaluation.survival:.0f} %",
@@ -98,7 +98,7 @@ def run(config: Config) -> None:
         console.wrote(config.video)
 
 
-def _evaluate(config: Config, robot: TrackedRobot) -> Evaluation:
+def _evaluate(config: Config) -> tuple[Evaluation, TrackedRobot]:
     from haloid.skills.deployed import DeployedPolicy
     from haloid.skills.evaluate import EvaluationConfig, evaluate
 
@@ -115,7 +115,9 @@ def _evaluate(config: Config, robot: TrackedRobot) -> Evaluation:
         threads=config.threads,
     )
     with console.progress("Evaluating") as say, _onnx_of(config.policy) as file:
-        return evaluate(DeployedPolicy(file), robot, settings, say)
+        policy = DeployedPolicy(file)
+        robot = _robot(config, policy.clamp)
+        return evaluate(policy, robot, settings, say), robot
 
 
 @contextmanager
@@ -143,11 +145,11 @@ def _onnx_of(policy: Path) -> Iterator[Path]:
         yield Path(folder) / "policy.onnx"
 
 
-def _robot(config: Config) -> TrackedRobot:
+def _robot(config: Config, clamp: Clamp | None) -> TrackedRobot:
     from haloid.skills.robot import tracked_robot, tracked_robot_of
 
     if config.payload_setting is None:
-        return tracked_robot(config.model)
+        return tracked_robot(config.model, clamp=clamp)
     from haloid.lab.loads import halo_setting, put_on
     from haloid.robots.load import load_spec
     from haloid.robots.patch import apply_patch, read_patch
@@ -159,7 +161,7 @@ def _robot(config: Config) -> TrackedRobot:
     else:
         spec = load_spec(config.model)
     put_on(spec, halo_setting(config.payload_setting))
-    return tracked_robot_of(spec)
+    return tracked_robot_of(spec, clamp=clamp)
 
 
 def _model_text(config: Config) -> str:

@@ -14,6 +14,7 @@ import onnx
 import onnxruntime
 
 from haloid.errors import HaloidError
+from haloid.skills.clamped import Clamp, clamp_of
 from haloid.skills.observations import actor_term_names
 from haloid.skills.reference import Poses, Reference
 from haloid.skills.robot import TrackedRobot
@@ -67,6 +68,14 @@ class DeployedPolicy:
         self.clip = self._read_clip()
         if self.clip.joint_pos.shape[1] != len(self.facts.joint_names):
             raise PolicyFileError(path, f"its clip moves {self.clip.joint_pos.shape[1]} joints and it names others")
+
+    @property
+    def clamp(self) -> Clamp | None:
+        """Where the link that was held fixed in training is held: where the clip has it."""
+        facts, clip = self.facts, self.clip
+        if facts.clamp is None:
+            return None
+        return clamp_of(facts.clamp, facts.body_names, clip.body_pos_w, clip.body_quat_w)
 
     def actions(self, observations: np.ndarray, time_steps: np.ndarray) -> np.ndarray:
         """(N, n) of (N, width) observations and (N,) frame indices, one robot after the other."""
