@@ -105,13 +105,13 @@ def train_job(task: Task) -> dict[str, Any]:
             f"failures {metrics['failures_a_s']:.2f}/s, {iteration.steps / iteration.seconds['all']:,.0f} steps/s"
         )
 
+    model = "g1"
+    if arguments["patch"] is not None:
+        model = str(task.folder / "patch.json")
+        Path(model).write_text(json.dumps(arguments["patch"]), encoding="utf-8")
     if (folder / "checkpoint.pt").is_file():
-        outcome = resume(folder, minutes=minutes, on_iteration=tell)
+        outcome = resume(folder, minutes=minutes, model=model, threads=task.threads, on_iteration=tell)
     else:
-        model = "g1"
-        if arguments["patch"] is not None:
-            model = str(task.folder / "patch.json")
-            Path(model).write_text(json.dumps(arguments["patch"]), encoding="utf-8")
         config = TrainingConfig(
             task=TaskConfig(
                 motions=(arguments["motion"],),

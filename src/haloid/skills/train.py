@@ -64,13 +64,22 @@ def resume(
     *,
     minutes: float | None = None,
     iterations: int | None = None,
+    model: str | None = None,
+    threads: int | None = None,
     on_iteration: Callable[[Iteration], None] = lambda _: None,
 ) -> TrainingOutcome:
-    """Go on with a training from its last checkpoint, to `iterations` in all (default: those it was begun with)."""
+    """Go on with a training from its last checkpoint, to `iterations` in all (default: those it was begun with).
+
+    `model` and `threads` are for another machine: where the robot's file lies there, and how many cores there are.
+    """
     state = load_checkpoint(folder)
     config = read_config(folder)
     if iterations is not None:
         config = replace(config, iterations=iterations)
+    if model is not None:
+        config = replace(config, task=replace(config.task, model=model))
+    if threads is not None:
+        config = replace(config, threads=threads, task=replace(config.task, threads=threads))
     training = Training(config)
     training.load_state(state)
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
