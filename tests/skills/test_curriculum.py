@@ -7,7 +7,7 @@ from haloid.skills.environment import Difficulty
 
 
 def test_it_begins_gently():
-    assert Curriculum().difficulty == Difficulty(reset=0.2, push=0.0, noise=1.0, termination=1.5)
+    assert Curriculum().difficulty == Difficulty(reset=0.05, push=0.0, noise=1.0, termination=1.2, randomisation=0.1)
 
 
 def test_it_rises_while_robots_stand_and_ends_with_mjlabs_difficulty():
@@ -36,4 +36,9 @@ def test_it_may_end_earlier():
         curriculum.update(failures_a_s=0.0)
     assert curriculum.level == 0.1
     assert curriculum.difficulty.push == pytest.approx(0.1)
-    assert curriculum.difficulty.termination == pytest.approx(1.45)
+    assert curriculum.difficulty.termination == pytest.approx(1.18)
+    assert curriculum.difficulty.randomisation == pytest.approx(0.19)
+
+
+def test_the_noise_does_not_change():
+    assert Curriculum(noise=0.3, level=0.0).difficulty.noise == Curriculum(noise=0.3, level=1.0).difficulty.noise == 0.3

@@ -19,6 +19,7 @@ from haloid.skills.policy import network_of
 from haloid.skills.ppo import cpu_ppo, mjlab_ppo
 from haloid.skills.task import TaskConfig
 from haloid.skills.training import Best, Training, TrainingConfig
+from haloid.skills.trial import Trial
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def test_a_stored_training_goes_on_exactly(stand, mode):
     for name, value in actor_of(training).items():
         assert torch.equal(actor_of(other)[name], value)
     assert other.iteration == 5
-    assert (other.best.level, other.best.score) == (training.best.level, training.best.score)
+    assert other.best.score == training.best.score
 
 
 def test_a_seed_repeats_its_training_and_another_does_not(stand):
@@ -100,23 +101,31 @@ def test_the_curriculum_drives_the_environment(stand):
     assert levels == pytest.approx([0.0, 0.04, 0.06])  # a robot that stands does not fall in half a second
 
 
-def test_the_best_policy_is_kept_and_a_higher_level_counts_more(stand):
+def test_the_policy_that_does_best_in_a_trial_is_kept(stand, monkeypatch):
+    scores = iter([Trial(0.5, 0.6, 0.1), Trial(0.4, 0.9, 0.5), Trial(1.0, 1.0, 0.02)])
+    monkeypatch.setattr("haloid.skills.training.trial", lambda *_: next(scores))
     training = Training(small_training(stand))
-    training._score = 1.0
-    training.iteration = 2
-    training.curriculum.level = 0.5
-    training._keep_best(1.0)
-    assert (training.best.level, training.best.score) == (0.5, 1.0)
-    training._keep_best(0.0)
-    assert training.best.score == 1.0  # 0.8 is less
-    training.curriculum.level = 0.54
-    training._keep_best(0.8)
-    assert (training.best.level, training.best.score) == (0.54, pytest.approx(0.8))
+    training._try()
+    assert training.best.score == pytest.approx(1.0)
+    first = training.best.actor
+    training._try()
+    assert training.best.actor is first  # 0.8 is less
+    assert training._try() == {"trial/success": 1.0, "trial/survival": 1.0, "trial/body_error_mm": 20.0}
+    assert training.best.score == pytest.approx(1.98)
     marked = {name: torch.full_like(value, 0.25) for name, value in training.best.actor.items()}
-    training.best = Best(0.54, 0.8, marked)
+    training.best = Best(1.98, marked)
     policy = training.policy("run")
     assert all((parameter == 0.25).all() for parameter in policy.network.parameters())
     assert policy.facts.run == "run"
+
+
+def test_the_untrained_policy_is_tried_first(stand):
+    training = Training(small_training(stand))
+    before = actor_of(training)
+    training.step()
+    for name, value in before.items():
+        if name.startswith("mlp"):
+            assert torch.equal(training.best.actor[name], value)
 
 
 def test_a_warm_start_begins_with_the_others_networks(stand):

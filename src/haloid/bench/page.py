@@ -9,7 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-ORDER = ("table2", "table4", "noise", "sysid", "scaling", "excitation", "data")
+ORDER = (
+    *("table2", "table4", "noise", "sysid", "scaling", "excitation", "data"),
+    *("throughput", "table3", "walk", "yaw-jump", "maneuvers"),
+)
 BEGIN, END = "<!-- benchmarks: made by python -m haloid.bench.page -->", "<!-- end of benchmarks -->"
 
 

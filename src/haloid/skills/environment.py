@@ -120,7 +120,7 @@ class TrackingEnvironment:
         from mjbatch import Batch
 
         self.robot, self.reference, self.config = robot, reference, config
-        self._starts = starts or starts_of(reference)
+        self.starts = starts or starts_of(reference)
         self._difficulty = Difficulty()
         self.random = np.random.default_rng(config.seed)
         self.sampling = AdaptiveSampling(reference, config.adaptive_sampling)
@@ -327,7 +327,7 @@ class TrackingEnvironment:
         self.physics_s += time.perf_counter() - started
 
     def _put_in_frames(self, robots: np.ndarray, frames: np.ndarray) -> None:
-        qpos, qvel = self._starts.qpos[frames], self._starts.qvel[frames]
+        qpos, qvel = self.starts.qpos[frames], self.starts.qvel[frames]
         scale, number = self.difficulty.reset, len(robots)
         root_scale = 0.0 if self.robot.clamp is not None else scale
         pose = self.random.uniform(-1, 1, (number, 6)) * POSE_RANGE * root_scale

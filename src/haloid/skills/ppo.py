@@ -20,11 +20,11 @@ class PpoConfig:
     gae_lambda: float = 0.95
     learning_rate: float = 5e-4
     """The first one; it follows the KL divergence."""
-    desired_kl: float = 0.02
+    desired_kl: float = 0.01
     clip: float = 0.2
     clip_values: bool = False
     entropy: float = 0.0
-    first_std: float = 0.2
+    first_std: float = 0.15
     """Standard deviation of the actions at the start, in units of network output."""
     critic_first: int = 5
     """Iterations at the start in which only the critic learns."""
@@ -40,7 +40,6 @@ def mjlab_ppo() -> PpoConfig:
         hidden=(512, 256, 128),
         epochs=5,
         learning_rate=1e-3,
-        desired_kl=0.01,
         clip_values=True,
         entropy=0.005,
         first_std=1.0,

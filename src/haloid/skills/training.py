@@ -21,12 +21,13 @@ from haloid.skills.environment import STEP_S
 from haloid.skills.policy import TrackingPolicy, facts_of, network_of
 from haloid.skills.ppo import PpoConfig, cpu_ppo, mjlab_ppo, rsl_rl_config
 from haloid.skills.task import Task, TaskConfig, build_task
+from haloid.skills.trial import trial
 from haloid.skills.vec_env import TrackingVecEnv
 
 SMALL_LAST_LAYER = 0.01
 """The network's first outputs are near 0, so that learning begins with the controller alone."""
-SCORE_MEMORY = 0.8
-"""A policy is judged by the reward of its last few iterations, not by a lucky one."""
+TRIAL_EVERY = 10
+"""Iterations between trials."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,8 @@ class Iteration:
 
 @dataclass
 class Best:
-    """The policy that did best so far: results oscillate, so the last one is not the one to keep."""
+    """The policy that did best in a trial so far: results oscillate, so the last one is not the one to keep."""
 
-    level: float = -1.0
     score: float = -np.inf
     actor: dict[str, torch.Tensor] = field(default_factory=dict)
 
@@ -78,7 +78,6 @@ class Training:
         self.iteration = 0
         """How many are done."""
         self.best = Best()
-        self._score = np.nan
         environment = self.task.environment
         environment.difficulty = self.curriculum.difficulty
         environment.reset(np.arange(environment.robots))  # the first episodes, too, are gentle
@@ -107,6 +106,8 @@ class Training:
 
     def step(self) -> Iteration:
         """One iteration: every robot acts for some steps, then the networks learn from it."""
+        if self.iteration == 0:
+            self._try()
         started, learner = time.perf_counter(), self.config.learner
         environment = self.task.environment
         environment.difficulty = self.curriculum.difficulty
@@ -138,9 +139,10 @@ class Training:
             "action_std": self._ppo.get_policy().output_std.mean().item(),
             "diverged": float(environment.diverged),
         }
-        self._keep_best(metrics["reward"])
         self.curriculum.update(metrics["failures_a_s"])
         self.iteration += 1
+        if self.iteration % TRIAL_EVERY == 0 or self.iteration == self.config.iterations:
+            metrics |= self._try()
         ended = time.perf_counter()
         physics_s, update_s = environment.physics_s - physics_before, ended - update_started
         seconds = {
@@ -165,8 +167,7 @@ class Training:
             "iteration": self.iteration,
             "ppo": self._ppo.save(),
             "level": self.curriculum.level,
-            "score": self._score,
-            "best": {"level": self.best.level, "score": self.best.score, "actor": self.best.actor},
+            "best": {"score": self.best.score, "actor": self.best.actor},
             "torch_random": torch.get_rng_state(),
             "world": self._vec_env.state(),
         }
@@ -175,7 +176,6 @@ class Training:
         self.iteration = int(state["iteration"])
         self._ppo.load(state["ppo"], None, True)
         self.curriculum.level = float(state["level"])
-        self._score = float(state["score"])
         self.best = Best(**state["best"])
         self._vec_env.load_state(state["world"])
         torch.set_rng_state(state["torch_random"])
@@ -191,14 +191,18 @@ class Training:
         for name, ends in step.termination_terms.items():
             collected[f"ends_a_s/{name}"].append(float(ends.mean()) / STEP_S)
 
-    def _keep_best(self, reward: float) -> None:
-        if np.isnan(self._score) or self.iteration < self.config.learner.critic_first:
-            self._score = reward
-        self._score = SCORE_MEMORY * self._score + (1 - SCORE_MEMORY) * reward
-        level = self.curriculum.level
-        if (level, self._score) > (self.best.level, self.best.score):
-            actor = {name: value.detach().clone() for name, value in self._ppo.get_policy().state_dict().items()}
-            self.best = Best(level, self._score, actor)
+    def _try(self) -> dict[str, float]:
+        """Put the policy to a trial and keep it if it is the best so far."""
+        actor = self._ppo.get_policy()
+        outputs = lambda observed: actor.mlp(actor.obs_normalizer(observed))  # noqa: E731
+        found = trial(self.task.environment, self.task.actions, outputs)
+        if found.score > self.best.score:
+            self.best = Best(found.score, {name: value.detach().clone() for name, value in actor.state_dict().items()})
+        return {
+            "trial/success": found.success,
+            "trial/survival": found.survival,
+            "trial/body_error_mm": found.body_error_m * 1e3,
+        }
 
     def _set_learning_rate(self, rate: float) -> None:
         self._ppo.learning_rate = rate

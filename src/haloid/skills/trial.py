@@ -1,0 +1,67 @@
+"""Skills, a look at the policy while it learns: without exploration, from the start of every motion to its end.
+
+In: the task and a function from observations to network outputs. Out: how many robots get through, how long they last
+and how near they stay. Rewards in training do not tell: episodes start anywhere, more often where the policy fails, and
+the difficulty changes. The best policy is chosen by trials, the untrained one among them, so that learning cannot do
+harm.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from haloid.skills.actions import Actions
+from haloid.skills.environment import Difficulty, TrackingEnvironment
+from haloid.skills.vec_env import TrackingVecEnv
+
+ROBOTS, SEED = 64, 1_000_003
+RESET, RANDOMISATION = 0.1, 0.25
+FAILURE_M = 0.5
+
+
+@dataclass(frozen=True)
+class Trial:
+    success: float
+    """Part of the robots whose bodies never were 0.5 m from the reference on average."""
+    survival: float
+    """Part of the motion before that, mean over robots."""
+    body_error_m: float
+    """While they lasted."""
+
+    @property
+    def score(self) -> float:
+        return self.success + self.survival - self.body_error_m
+
+
+def trial(environment: TrackingEnvironment, actions: Actions, outputs: Callable[[torch.Tensor], torch.Tensor]) -> Trial:
+    """The same robots, starts and noise every time, like those of `environment`, which is not touched."""
+    config = replace(environment.config, robots=ROBOTS, seed=SEED, restart=False)
+    world = TrackingEnvironment(environment.robot, environment.reference, config, environment.starts)
+    world.difficulty = Difficulty(
+        reset=RESET, push=0.0, noise=environment.difficulty.noise, randomisation=RANDOMISATION
+    )
+    reference = world.reference
+    first = np.resize(reference.first, ROBOTS)
+    steps = reference.last[reference.motion_of_frame[first]] - first
+    world.reset(np.arange(ROBOTS), first)
+    vec_env = TrackingVecEnv(world, actions)
+    alive, lasted, error = np.ones(ROBOTS, dtype=bool), np.zeros(ROBOTS), np.zeros(ROBOTS)
+    with torch.inference_mode():
+        for step in range(int(steps.max())):
+            vec_env.step(outputs(vec_env.get_observations()["actor"]))
+            assert vec_env.last is not None
+            distance = vec_env.last.body_error_m
+            running = step < steps
+            alive &= ~running | (distance <= FAILURE_M)
+            counts = alive & running
+            lasted += counts
+            error += np.where(counts, distance, 0.0)
+            if not (alive & running).any():
+                break
+    return Trial(
+        success=float(alive.mean()),
+        survival=float((lasted / steps).mean()),
+        body_error_m=float(error.sum() / max(lasted.sum(), 1.0)),
+    )
