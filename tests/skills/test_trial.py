@@ -7,8 +7,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("mjbatch")
 pytest.importorskip("rsl_rl")
 
-from haloid.skills.task import TaskConfig, build_task
-from haloid.skills.trial import trial
+from haloid.skills.task import TaskConfig, build_task  # noqa: E402
+from haloid.skills.trial import trial  # noqa: E402
 
 
 @pytest.fixture(scope="module")
