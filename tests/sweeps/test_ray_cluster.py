@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,19 @@ def test_a_lost_process_and_a_lost_node_do_not_lose_what_was_done(cluster, tmp_p
     assert outcome.results == {name: {"attempts": [0, 3]} for name in ("a", "b")}
     losses = [e.job for e in events if e.text == "its node was lost; it goes on from the files that have come home"]
     assert sorted(losses) == ["a", "b"]
-    assert not any(Path(f"/proc/{pid}").exists() for pid in pids.values())
+    deadline_s = time.monotonic() + 20
+    while any(map(alive, pids.values())) and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+    assert not any(map(alive, pids.values()))
+
+
+def alive(pid: int) -> bool:
+    """A zombie that nobody has waited for yet is dead."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
 
 
 def parent(pid: int) -> int:
