@@ -16,7 +16,7 @@ LEAST_RANDOMISATION = 0.1
 LOOSEST_TERMINATION = 1.2
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Curriculum:
     hardest: float = 1.0
     """The level it may rise to: 1 is all of mjlab's disturbances."""

@@ -98,8 +98,9 @@ def narrowed(ranges: Randomisation, part: float) -> Randomisation:
     """The same ranges about the same middles, at a part of their width."""
 
     def narrow(low_high: Range) -> Range:
-        middle, half = (low_high[0] + low_high[1]) / 2, part * (low_high[1] - low_high[0]) / 2
-        return middle - half, middle + half
+        low, high = low_high
+        less = (1 - part) * (high - low) / 2
+        return low + less, high - less
 
     x, y, z = ranges.torso_com_m
     return Randomisation(

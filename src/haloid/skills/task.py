@@ -81,7 +81,7 @@ def build_task(config: TaskConfig) -> Task:
             state_estimation=config.state_estimation,
             randomisation=RANDOMISATIONS[config.randomisation],
             delay_s=config.delay_s,
-            action_rate_weight=_action_rate_weight(config),
+            action_rate_weight=action_rate_weight(config),
         ),
         _starts(tables),
     )
@@ -130,7 +130,8 @@ def _actions(config: TaskConfig, robot: TrackedRobot, reference: Reference, tabl
     )
 
 
-def _action_rate_weight(config: TaskConfig) -> float:
+def action_rate_weight(config: TaskConfig) -> float:
+    """Of the reward term of that name, in either back end."""
     return FEEDFORWARD_ACTION_RATE if config.actions == "feedforward" else WEIGHTS["action_rate_l2"]
 
 

@@ -19,12 +19,13 @@ from haloid.robots.inertia import perturb, read_link
 from haloid.robots.load import load_spec
 from haloid.robots.patch import Patch, write_patch
 from haloid.skills.deployed import DeployedPolicy
+from haloid.skills.environment import Difficulty
 from haloid.skills.export import export_onnx
 from haloid.skills.mjlab_backend.task import tracking_env_cfg
-from haloid.skills.mjlab_backend.train import MjlabOutcome, resume_with_mjlab, train_with_mjlab
+from haloid.skills.mjlab_backend.train import MjlabOutcome, env_cfg_of, resume_with_mjlab, train_with_mjlab
 from haloid.skills.policy import load_policy
 from haloid.skills.ppo import mjlab_ppo
-from haloid.skills.task import TaskConfig
+from haloid.skills.task import FEEDFORWARD_ACTION_RATE, TaskConfig
 from haloid.skills.training import Training, TrainingConfig
 
 pytestmark = pytest.mark.slow
@@ -49,6 +50,28 @@ def config(**task) -> TrainingConfig:
 def trained(patch_file, tmp_path_factory) -> MjlabOutcome:
     folder = tmp_path_factory.mktemp("trained")
     return train_with_mjlab(config(model=str(patch_file), randomisation="wide"), folder)
+
+
+def test_a_training_begins_with_what_the_curriculum_ends_with():
+    full = env_cfg_of(config(randomisation="wide"), Path("stand.npz"))
+    expected = tracking_env_cfg(motion_file="stand.npz", randomisation="wide", difficulty=Difficulty())
+    assert full.commands["motion"] == expected.commands["motion"]
+    assert full.observations["actor"] == expected.observations["actor"]
+    assert full.terminations == expected.terminations
+    assert full.events["torso_mass"].params == expected.events["torso_mass"].params
+    assert full.rewards["action_rate_l2"].weight == expected.rewards["action_rate_l2"].weight == -0.1
+
+    quiet = env_cfg_of(replace(config(noise=0.5, actions="feedforward"), difficulty=0.0), Path("stand.npz"))
+    assert quiet.observations["actor"].terms["joint_vel"].noise.n_max == 0.25
+    assert "push_robot" not in quiet.events
+    assert quiet.rewards["action_rate_l2"].weight == FEEDFORWARD_ACTION_RATE
+    (low, high), (full_low, full_high) = (cfg.events["foot_friction"].params["ranges"] for cfg in (quiet, full))
+    assert high - low == pytest.approx(0.1 * (full_high - full_low))
+
+
+def test_a_delay_is_refused(tmp_path):
+    with pytest.raises(HaloidError, match=r"a delay of 0\.005 s: mjlab's task has none"):
+        train_with_mjlab(config(delay_s=0.005), tmp_path)
 
 
 def test_a_training_leaves_checkpoints_books_and_a_policy(trained):

@@ -21,7 +21,7 @@ from haloid.skills.mjlab_backend.randomisation import randomisation_events
 from haloid.skills.mjlab_backend.robot import SpecFunction, g1_spec, robot_cfg
 from haloid.skills.mjlab_backend.runner import TrackingRunnerCfg
 from haloid.skills.ppo import PpoConfig, rsl_rl_config
-from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName, Range
+from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName, Range, narrowed
 
 
 def tracking_env_cfg(
@@ -41,9 +41,9 @@ def tracking_env_cfg(
     cfg.scene.entities = {"robot": robot_cfg(spec_fn)}
     cast(MotionCommandCfg, cfg.commands["motion"]).motion_file = motion_file
     push = {name: event for name, event in cfg.events.items() if name == "push_robot"}
-    cfg.events = push | randomisation_events(RANDOMISATIONS[randomisation])
-    if difficulty is not None:
-        _set_difficulty(cfg, difficulty)
+    difficulty = difficulty or Difficulty()
+    cfg.events = push | randomisation_events(narrowed(RANDOMISATIONS[randomisation], difficulty.randomisation))
+    _set_difficulty(cfg, difficulty)
     return cfg
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import torch
 import yaml
+from mjlab.envs import ManagerBasedRlEnvCfg
 from mjlab.scripts.train import TrainConfig, launch_training
 
 from haloid.errors import HaloidError
@@ -34,7 +35,7 @@ from haloid.skills.mjlab_backend.runner import ONNX, POLICY
 from haloid.skills.mjlab_backend.task import runner_cfg, tracking_env_cfg
 from haloid.skills.reference import reference_of
 from haloid.skills.robot import tracked_robot
-from haloid.skills.task import actions_of
+from haloid.skills.task import action_rate_weight, actions_of
 from haloid.skills.train import read_config
 from haloid.skills.training import TrainingConfig
 
@@ -98,6 +99,25 @@ def _check(config: TrainingConfig, gpu_ids: tuple[int, ...]) -> None:
             f"mjlab's tracking task follows one motion; found {len(config.task.motions)}. Train one policy for each, "
             "or all of them in one policy with --backend cpu"
         )
+    if config.task.delay_s:
+        raise HaloidError(
+            f"a delay of {config.task.delay_s:g} s: mjlab's task has none. Leave it out, or --backend cpu"
+        )
+
+
+def env_cfg_of(config: TrainingConfig, motion_file: Path) -> ManagerBasedRlEnvCfg:
+    """mjlab's environment of a training: what its curriculum would end with, from the start."""
+    task = config.task
+    end = Curriculum(hardest=config.difficulty, level=config.difficulty, noise=task.noise)
+    cfg = tracking_env_cfg(
+        motion_file=str(motion_file),
+        spec_fn=identified_spec_fn(None if task.model in KNOWN_ROBOTS else Path(task.model)),
+        randomisation=task.randomisation,
+        state_estimation=task.state_estimation,
+        difficulty=end.difficulty,
+    )
+    cfg.rewards["action_rate_l2"].weight = action_rate_weight(task)
+    return cfg
 
 
 def _launch(
@@ -105,13 +125,7 @@ def _launch(
 ) -> MjlabOutcome:
     task, folder = config.task, folder.resolve()
     motion = load_motion(task.motions[0], repaired=task.repair)
-    env = tracking_env_cfg(
-        motion_file=str(write_motion(motion, folder / f"{Path(task.motions[0]).stem}.npz")),
-        spec_fn=identified_spec_fn(None if task.model in KNOWN_ROBOTS else Path(task.model)),
-        randomisation=task.randomisation,
-        state_estimation=task.state_estimation,
-        difficulty=Curriculum(config.difficulty, config.difficulty).difficulty,
-    )
+    env = env_cfg_of(config, write_motion(motion, folder / f"{Path(task.motions[0]).stem}.npz"))
     env.scene.num_envs, env.sim.nan_guard.output_dir = task.robots, str(folder / "nan")
     agent = runner_cfg(replace(config.learner, critic_first=0) if config.ppo is None else config.ppo)
     agent.experiment_name, agent.seed = RUNS, task.seed
