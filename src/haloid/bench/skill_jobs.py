@@ -15,6 +15,7 @@ from typing import Any
 from haloid.bench.payload_methods import METHODS, methods
 from haloid.cli.bench import SkillBench
 from haloid.errors import HaloidError
+from haloid.motions.own import OWN_MOTIONS
 from haloid.sweeps.job import Job, Task, Unfinished
 from haloid.sweeps.run import SweepEvent, run_sweep
 
@@ -44,14 +45,15 @@ def sweep_of(config: SkillBench) -> Sweep:
 
 
 def trained_policies(motions: Sequence[str], sweep: Sweep, say: Callable[[str], None]) -> dict[str, dict[str, Path]]:
-    """policy.onnx by motion and method, of all trainings that are finished; the others are left for the next run."""
+    """policy.onnx by the motion's name and method, of all trainings that are finished; the others are left for the next run."""
     known = methods(sweep.folder, say)
+    sources = {name_of(motion): motion if motion in OWN_MOTIONS else str(Path(motion).resolve()) for motion in motions}
     jobs = [
         Job(
-            f"{motion}-{method}",
+            f"{name}-{method}",
             "haloid.bench.skill_jobs:train_job",
             {
-                "motion": motion,
+                "motion": source,
                 "randomisation": known[method].randomisation,
                 "patch": known[method].patch,
                 "iterations": sweep.iterations,
@@ -61,7 +63,7 @@ def trained_policies(motions: Sequence[str], sweep: Sweep, say: Callable[[str], 
                 "seed": 0,
             },
         )
-        for motion in motions
+        for name, source in sources.items()
         for method in METHODS
     ]
     outcome = run_sweep(
@@ -77,13 +79,18 @@ def trained_policies(motions: Sequence[str], sweep: Sweep, say: Callable[[str], 
         name, failure = next(iter(outcome.failures.items()))
         raise HaloidError(f"{len(outcome.failures)} trainings failed; {name}: {failure.message}. See its log.txt")
     return {
-        motion: {
-            method: sweep.folder / "jobs" / f"{motion}-{method}" / "policy.onnx"
+        name: {
+            method: sweep.folder / "jobs" / f"{name}-{method}" / "policy.onnx"
             for method in METHODS
-            if f"{motion}-{method}" in outcome.results
+            if f"{name}-{method}" in outcome.results
         }
-        for motion in motions
+        for name in sources
     }
+
+
+def name_of(motion: str) -> str:
+    """An own motion's name, or that of a file without folder and ending."""
+    return motion if motion in OWN_MOTIONS else Path(motion).stem
 
 
 def train_job(task: Task) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from haloid.bench.outcome import Outcome, Target
 from haloid.bench.payload_methods import METHODS
-from haloid.bench.skill_jobs import sweep_of, trained_policies
+from haloid.bench.skill_jobs import name_of, sweep_of, trained_policies
 from haloid.bench.skill_table import NAMES, Measured, measure
 from haloid.cli.bench import Table3
 from haloid.motions.own import OWN_MOTIONS
@@ -28,15 +28,16 @@ def run(config: Table3, say: Callable[[str], None]) -> Outcome:
     policies = trained_policies(config.motions, sweep_of(config), say)
     complete = {motion: found for motion, found in policies.items() if len(found) == len(METHODS)}
     measured = measure(complete, config.starts, config.seed, say)
-    rows = [{"kind": _kind(one.motion), **one.row(ERRORS)} for one in measured]
-    missing = [motion for motion in config.motions if motion not in complete]
+    kinds = {name_of(motion): _kind(motion, config.agile) for motion in config.motions}
+    rows = [{"kind": kinds[one.motion], **one.row(ERRORS)} for one in measured]
+    missing = [motion for motion in kinds if motion not in complete]
     notes = []
     if missing:
         notes.append(f"Not trained yet, run the command again to go on: {', '.join(missing)}.")
     if not rows:
         return Outcome({}, [], [], [], notes)
-    steady = [motion for motion in complete if _kind(motion) == "steady"]
-    agile = [motion for motion in complete if _kind(motion) == "agile"]
+    steady = [motion for motion in complete if kinds[motion] == "steady"]
+    agile = [motion for motion in complete if kinds[motion] == "agile"]
     over_cm, over_wdr = (_ratio(measured, complete, method) for method in ("cm", "wdr"))
     halo = [one for one in measured if one.method == "halo"]
     headline = {
@@ -56,11 +57,13 @@ def run(config: Table3, say: Callable[[str], None]) -> Outcome:
         Target("steady motions", len(steady), 4, at_least=True),
         Target("agile motions", len(agile), 2, at_least=True),
     ]
-    return Outcome(headline, rows, [_means(measured), _by_motion(measured)], targets, notes)
+    return Outcome(headline, rows, [_means(measured, kinds), _by_motion(measured)], targets, notes)
 
 
-def _kind(motion: str) -> str:
-    return OWN_MOTIONS[motion].kind if motion in OWN_MOTIONS else "steady"
+def _kind(motion: str, agile: Sequence[str]) -> str:
+    if motion in OWN_MOTIONS:
+        return OWN_MOTIONS[motion].kind
+    return "agile" if motion in agile else "steady"
 
 
 def _ratio(measured: Sequence[Measured], motions: Iterable[str], method: str) -> float:
@@ -73,12 +76,12 @@ def _success(measured: Sequence[Measured], method: str) -> float:
     return float(np.mean([one.evaluation.success_rate for one in measured if one.method == method]))
 
 
-def _means(measured: Sequence[Measured]) -> Table:
+def _means(measured: Sequence[Measured], kinds: dict[str, str]) -> Table:
     """As the paper prints it, the paper's own numbers beside ours."""
     rows = []
     for kind in ("steady", "agile"):
         for method in METHODS:
-            chosen = [one for one in measured if one.method == method and _kind(one.motion) == kind]
+            chosen = [one for one in measured if one.method == method and kinds[one.motion] == kind]
             if not chosen:
                 continue
             means = [float(np.mean([one.mean(error) for one in chosen])) for error in ERRORS]

@@ -134,7 +134,9 @@ class Table3(SkillBench):
     """HALO's Table III: WDR, CM and HALO track steady and agile motions under Setting 1."""
 
     motions: tuple[str, ...] = ("squat", "wave", "swallow", "walk", "side-kick", "roundhouse-kick", "yaw-jump")
-    """Own motions or files; all 20 of the paper's size: give that many."""
+    """Own motions or files; the paper has 20."""
+    agile: tuple[str, ...] = ()
+    """Which of the files are agile; own motions are known to be or not."""
     out: Path = Path("out/bench/table3")
     """Directory for result.json."""
 

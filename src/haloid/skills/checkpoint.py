@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from haloid.errors import HaloidError
+from haloid.errors import HaloidError, one_line
 from haloid.outputs import atomic_file
 
 FORMAT = "haloid-checkpoint-1"
@@ -33,7 +33,7 @@ def load_checkpoint(folder: Path) -> dict[str, Any]:
             raise ValueError(f"its format is {document['format']!r}, expected {FORMAT!r}")
         return document["state"]
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = one_line(error)
         raise HaloidError(
             f"{file} is not a checkpoint that can be read: {reason}. Train anew into another folder"
         ) from error

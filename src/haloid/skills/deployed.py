@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from haloid.errors import HaloidError
+from haloid.errors import HaloidError, one_line
 from haloid.skills.clamped import Clamp, clamp_of
 from haloid.skills.observations import actor_term_names
 from haloid.skills.reference import Poses, Reference
@@ -63,7 +63,7 @@ class DeployedPolicy:
         try:
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:
-            raise PolicyFileError(path, f"onnxruntime cannot run it («{str(error).splitlines()[0]}»)") from error
+            raise PolicyFileError(path, f"onnxruntime cannot run it («{one_line(error)}»)") from error
         self.observation_width = int(self._session.get_inputs()[0].shape[1])
         self.clip = self._read_clip()
         if self.clip.joint_pos.shape[1] != len(self.facts.joint_names):

@@ -19,7 +19,7 @@ import onnxruntime
 import torch
 from torch import nn
 
-from haloid.errors import HaloidError
+from haloid.errors import HaloidError, one_line
 from haloid.outputs import atomic_file
 from haloid.skills.policy import TrackingPolicy
 from haloid.skills.reference import Poses
@@ -66,7 +66,7 @@ def export_onnx(policy: TrackingPolicy, path: Path) -> None:
             onnx.checker.check_model(model, full_check=True)
             onnx.save(model, beside)
         except Exception as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            reason = one_line(error)
             raise ExportError(path, f"the export failed with «{reason}»") from error
         difference, worst = _difference(deployed, beside)
         if not difference <= PARITY:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from haloid.errors import HaloidError
+from haloid.errors import HaloidError, one_line
 from haloid.recordings.motion import Motion
 from haloid.skills.actions import MjlabActions, term_columns
 from haloid.skills.policy import TrackingPolicy, facts_of, network_of
@@ -42,7 +42,7 @@ def policy_of_checkpoint(path: Path, robot: TrackedRobot, motion: Motion, name: 
         reason = (error.strerror or str(error)).lower()
         raise HaloidError(f"{path} cannot be read: the system says «{reason}»") from error
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = one_line(error)
         raise CheckpointError(path, f"its actor was not found («{reason}»)") from error
     joints, width = len(robot.joint_names), network.mean.shape[0]
     widths = {term_columns(joints, estimated).width: estimated for estimated in (False, True)}

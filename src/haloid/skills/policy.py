@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from haloid.errors import HaloidError
+from haloid.errors import HaloidError, one_line
 from haloid.outputs import atomic_file
 from haloid.skills.actions import ActionMode, Actions, FeedforwardActions, MjlabActions
 from haloid.skills.observations import actor_term_names
@@ -165,7 +165,7 @@ def load_policy(path: Path) -> TrackingPolicy:
         actions = _actions(facts, document["actions"])
         reference = Poses(**{name: tensor.numpy() for name, tensor in document["reference"].items()})
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = one_line(error)
         raise HaloidError(
             f"{file} is not a policy of this package: {reason}. "
             "Expected the policy.pt that haloid train writes, or the folder it is in"

@@ -49,7 +49,7 @@ class TaskConfig:
     """Let the network correct the arms too; legs and waist are enough for balance and learn faster."""
     robots: int = 512
     substeps: int = 3
-    """Physics steps in a control step of 20 ms. Policies are measured with 4, mjlab's; 3 learn as well, and faster."""
+    """Physics steps in a control step of 20 ms. Policies are measured with 4, mjlab's; 3 are faster."""
     repair: bool = False
     """Put soles flat and on the ground before training, for clips of other people."""
     seed: int = 0

@@ -14,11 +14,11 @@ import torch
 
 from haloid.skills.actions import Actions
 from haloid.skills.environment import Difficulty, TrackingEnvironment
+from haloid.skills.metrics import FAILURE_M
 from haloid.skills.vec_env import TrackingVecEnv
 
 ROBOTS, SEED = 64, 1_000_003
 RESET, RANDOMISATION = 0.1, 0.25
-FAILURE_M = 0.5
 
 
 @dataclass(frozen=True)
