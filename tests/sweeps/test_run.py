@@ -42,6 +42,14 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
+def free(folder: Path) -> bool:
+    try:
+        run_sweep([], folder)
+    except SweepError:
+        return False
+    return True
+
+
 def test_results_by_name_and_merged_in_the_folder(tmp_path):
     events: list[SweepEvent] = []
     outcome = run_sweep(squares(3, 2, 1), tmp_path, workers=2, watch=events.append)
@@ -203,6 +211,7 @@ def test_when_the_sweep_is_killed_its_processes_end_and_the_folder_is_free_again
         pids = [int(word) for word in first_line(process).split()]
         process.kill()
     wait_until(lambda: not any(map(alive, pids)), "the job and its child are gone")
+    wait_until(lambda: free(tmp_path), "the last process has let go of the folder")
     assert list(merged(tmp_path)) == ["quick"]
     assert run_sweep([Job("quick", f"{WORK}:square", {"x": 7})], tmp_path).results == {"quick": {"square": 49}}
 

@@ -45,7 +45,7 @@ def sweep_of(config: SkillBench) -> Sweep:
 
 
 def trained_policies(motions: Sequence[str], sweep: Sweep, say: Callable[[str], None]) -> dict[str, dict[str, Path]]:
-    """policy.onnx by the motion's name and method, of all trainings that are finished; the others are left for the next run."""
+    """policy.onnx by the motion's name and method, of all finished trainings; the others are left for the next run."""
     known = methods(sweep.folder, say)
     sources = {name_of(motion): motion if motion in OWN_MOTIONS else str(Path(motion).resolve()) for motion in motions}
     jobs = [
