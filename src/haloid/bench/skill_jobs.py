@@ -15,6 +15,7 @@ from typing import Any
 from haloid.bench.payload_methods import METHODS, methods
 from haloid.cli.bench import SkillBench
 from haloid.errors import HaloidError
+from haloid.motions.load import MotionNotFoundError
 from haloid.motions.own import OWN_MOTIONS
 from haloid.sweeps.job import Job, Task, Unfinished
 from haloid.sweeps.run import SweepEvent, run_sweep
@@ -46,8 +47,8 @@ def sweep_of(config: SkillBench) -> Sweep:
 
 def trained_policies(motions: Sequence[str], sweep: Sweep, say: Callable[[str], None]) -> dict[str, dict[str, Path]]:
     """policy.onnx by the motion's name and method, of all finished trainings; the others are left for the next run."""
+    sources = _sources(motions)
     known = methods(sweep.folder, say)
-    sources = {name_of(motion): motion if motion in OWN_MOTIONS else str(Path(motion).resolve()) for motion in motions}
     jobs = [
         Job(
             f"{name}-{method}",
@@ -138,6 +139,22 @@ def train_job(task: Task) -> dict[str, Any]:
         raise Unfinished(f"at iteration {outcome.iterations} of {arguments['iterations']}")
     export_onnx(load_policy(folder), task.folder / "policy.onnx")
     return {"iterations": outcome.iterations, "steps": outcome.steps, "minutes": round(outcome.seconds / 60, 2)}
+
+
+def _sources(motions: Sequence[str]) -> dict[str, str]:
+    """Own motions and whole paths of files, by name; what cannot be trained is told before anything is."""
+    sources: dict[str, str] = {}
+    for motion in motions:
+        file = Path(motion).expanduser()
+        if motion not in OWN_MOTIONS and not file.is_file():
+            raise MotionNotFoundError(motion, list(OWN_MOTIONS))
+        name, source = name_of(motion), motion if motion in OWN_MOTIONS else str(file.resolve())
+        if sources.setdefault(name, source) != source:
+            raise HaloidError(
+                f"two motions are called {name}: {sources[name]} and {source}. Expected a name of its own for each, "
+                "as trainings are kept by it: rename a file"
+            )
+    return sources
 
 
 def _words(event: SweepEvent) -> str:

@@ -14,6 +14,7 @@ from haloid.bench.payload_methods import METHODS
 from haloid.bench.skill_jobs import name_of, sweep_of, trained_policies
 from haloid.bench.skill_table import NAMES, Measured, measure
 from haloid.cli.bench import Table3
+from haloid.errors import HaloidError
 from haloid.motions.own import OWN_MOTIONS
 from haloid.report import Table
 
@@ -25,10 +26,10 @@ PAPER = {
 
 
 def run(config: Table3, say: Callable[[str], None]) -> Outcome:
+    kinds = _kinds(config.motions, config.agile)
     policies = trained_policies(config.motions, sweep_of(config), say)
     complete = {motion: found for motion, found in policies.items() if len(found) == len(METHODS)}
     measured = measure(complete, config.starts, config.seed, say)
-    kinds = {name_of(motion): _kind(motion, config.agile) for motion in config.motions}
     rows = [{"kind": kinds[one.motion], **one.row(ERRORS)} for one in measured]
     missing = [motion for motion in kinds if motion not in complete]
     notes = []
@@ -60,10 +61,19 @@ def run(config: Table3, say: Callable[[str], None]) -> Outcome:
     return Outcome(headline, rows, [_means(measured, kinds), _by_motion(measured)], targets, notes)
 
 
-def _kind(motion: str, agile: Sequence[str]) -> str:
+def _kinds(motions: Sequence[str], agile: Sequence[str]) -> dict[str, str]:
+    """Of the motions by name."""
+    told = {name_of(motion): motion for motion in agile}
+    unknown = [motion for name, motion in told.items() if name not in map(name_of, motions)]
+    if unknown:
+        raise HaloidError(f"agile are {', '.join(unknown)}; expected some of the motions: {', '.join(motions)}")
+    return {name_of(motion): _kind(motion, name_of(motion) in told) for motion in motions}
+
+
+def _kind(motion: str, told_agile: bool) -> str:
     if motion in OWN_MOTIONS:
         return OWN_MOTIONS[motion].kind
-    return "agile" if motion in agile else "steady"
+    return "agile" if told_agile else "steady"
 
 
 def _ratio(measured: Sequence[Measured], motions: Iterable[str], method: str) -> float:
