@@ -7,14 +7,15 @@ errors of the closed loop,
     L = P Cᵀ (C P Cᵀ + N)⁻¹,   P[t] = G (P + W) Gᵀ + H N Hᵀ,   G = A − H C,   H = B K L.
 
 Nothing measures the root's position and velocity; the regression finds them from soles that stay where they are, and
-trusts encoders, gyroscope and orientation by their noise.
+trusts encoders, gyroscope and orientation by their noise. Disturbances W are those that the soles leave free: nothing
+but a step moves a foot that rests.
 """
 
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from haloid.skills.controller.contacts import SoleContacts
 from haloid.skills.controller.linear_model import LinearModel
@@ -79,7 +80,8 @@ def observed_gains(
         output[frame] = gains[frame] @ regression
         reaction = linear.control[frame] @ output[frame]
         grown = linear.state[frame] - reaction @ c
-        covariance = grown @ (covariance + of_pushes) @ grown.T + reaction @ of_sensors @ reaction.T
+        free = block_diag(linear.free_part[frame], linear.free_part[frame])
+        covariance = grown @ (covariance + free @ of_pushes @ free.T) @ grown.T + reaction @ of_sensors @ reaction.T
         covariance += tips[frame] @ tips[frame].T
     output[0] = output[1]
     return output

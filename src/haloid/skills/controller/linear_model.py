@@ -7,7 +7,9 @@ In: reference states, contacts, forces. Out: for every control step the matrices
 x = (pose error in MuJoCo's tangent coordinates, velocity error), u = change of the servo targets. Without constraints
 they are finite differences of MuJoCo's own step, servos and the floor's forces on the soles included. Soles that rest
 then keep their places: impulses λ at the soles, v⁺ ← v⁺ + M⁻¹Jᵀλ, bring J v⁺ to −r J q / h, so that a displaced sole
-returns by the share r in a step of h. Both ends of the friction cones are taken to be far away.
+returns by the share r in a step of h. Along the floor r is 0: a foot that was put down beside its mark stays there, and
+a model in which it came back would have the robot lean on a support it does not have. Both ends of the friction cones
+are taken to be far away.
 """
 
 from dataclasses import dataclass
@@ -24,7 +26,8 @@ from haloid.skills.controller.inverse_dynamics import (
 )
 from haloid.skills.controller.reference import ReferenceStates
 
-_RETURN = 0.2
+_RETURN = np.array([0.0, 0.0, 0.01])
+"""r along the world's axes. Upwards it is slower than the floor's own: feet do tip, and stay tipped for a while."""
 _SOFTNESS = 1e-4
 """1/kg, added to the soles' inverse inertia: four points of a rigid foot are redundant."""
 _DIFFERENCE = 1e-6
@@ -43,6 +46,8 @@ class LinearModel:
     place; 0 for soles that do not rest."""
     force_by_control: np.ndarray
     """(T, 3 s, nu)"""
+    free_part: np.ndarray
+    """(T, nv, nv) 1 − M⁻¹Jᵀ(J M⁻¹Jᵀ)⁻¹J: what remains of a sudden change when the soles do not give way."""
 
 
 def linear_model(
@@ -66,6 +71,7 @@ def linear_model(
         np.zeros((len(reference), soles, size)),
         np.zeros((len(reference), soles, model.nu)),
     )
+    free_part = np.tile(np.eye(model.nv), (len(reference), 1, 1))
     one_state, one_control = np.empty((size, size)), np.empty((size, model.nu))
     for frame in range(1, len(reference)):
         put_in_the_middle(free_model, data, reference, frame)
@@ -76,16 +82,17 @@ def linear_model(
         mujoco.mj_forward(free_model, data)
         resting = contacts.resting[frame - 1] & contacts.resting[frame]
         rows = np.repeat(resting, 3)
-        force_by_state[frame][rows], force_by_control[frame][rows] = _hold(
-            free_model, data, contacts.geom_ids[resting], one_state, one_control
-        )
+        if resting.any():
+            force_by_state[frame][rows], force_by_control[frame][rows], free_part[frame] = _hold(
+                free_model, data, contacts.geom_ids[resting], one_state, one_control
+            )
         state[frame], control[frame] = one_state, one_control
         for _ in range(substeps - 1):
             control[frame] = one_state @ control[frame] + one_control
             state[frame] = one_state @ state[frame]
-    for values in (state, control, force_by_state, force_by_control):
+    for values in (state, control, force_by_state, force_by_control, free_part):
         values[0] = values[1]
-    return LinearModel(state, control, force_by_state, force_by_control)
+    return LinearModel(state, control, force_by_state, force_by_control, free_part)
 
 
 def _push(model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndarray, force_w_n: np.ndarray) -> None:
@@ -100,14 +107,13 @@ def _push(model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndarray, forc
 
 def _hold(
     model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndarray, state: np.ndarray, control: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Add the impulses that keep the soles in place to one step's matrices, in place; needs mj_forward.
 
-    Returns the changes of the soles' forces by an error of the state, (3 s, 2 nv), and of the control, (3 s, nu).
+    Returns the changes of the soles' forces by an error of the state, (3 s, 2 nv), and of the control, (3 s, nu), and
+    the free part of a sudden change, (nv, nv).
     """
     nv, step_s = model.nv, model.opt.timestep
-    if not len(geom_ids):
-        return np.zeros((0, 2 * nv)), np.zeros((0, model.nu))
     inertia = np.empty((nv, nv))
     mujoco.mj_fullM(model, data, inertia)
     inertia[6:, 6:] -= step_s * np.diag(model.actuator_biasprm[:, 2])  # the step is implicit in the servos' damping
@@ -120,11 +126,12 @@ def _hold(
     accelerated[:, nv:] -= np.eye(nv)
     force_by_state = -impulse @ jacobian @ accelerated / step_s
     force_by_control = -impulse @ jacobian @ control[nv:] / step_s
-    stay = np.hstack([-_RETURN / step_s * jacobian, np.zeros_like(jacobian)])
+    back = np.tile(_RETURN, len(geom_ids))[:, None] * jacobian / step_s
+    stay = np.hstack([-back, np.zeros_like(jacobian)])
     change = moved @ impulse @ (stay - jacobian @ state[nv:])
     state[nv:] += change
     state[:nv] += step_s * change
     change = step_s * moved @ force_by_control
     control[nv:] += change
     control[:nv] += step_s * change
-    return force_by_state, force_by_control
+    return force_by_state, force_by_control, np.eye(nv) - moved @ impulse @ jacobian
