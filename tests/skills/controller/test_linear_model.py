@@ -5,7 +5,7 @@ import numpy as np
 from tests.skills.controller.robots import robot_on_floor, standing_qpos
 
 from haloid.skills.controller.contacts import sole_contacts
-from haloid.skills.controller.inverse_dynamics import reference_forces
+from haloid.skills.controller.inverse_dynamics import reference_forces, sole_jacobians
 from haloid.skills.controller.linear_model import linear_model
 from haloid.skills.controller.reference import ReferenceStates
 from haloid.skills.controller.tables import feedforward_targets
@@ -69,3 +69,25 @@ def test_a_servo_at_its_limit_has_the_slope_of_one_below_it():
     model.actuator_forcerange[:] = np.outer(np.abs(forces.joint_torque_nm[1]) / 2 + 1e-3, [-1, 1])
     at_limit = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces))
     np.testing.assert_allclose(at_limit.control[1], free.control[1], atol=0.02 * np.abs(free.control[1]).max())
+
+
+def test_a_foot_put_down_beside_its_mark_stays_there_and_pushes_do_not_move_it():
+    model = robot_on_floor()
+    reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (2, 1)), np.zeros((2, model.nv)))
+    contacts = sole_contacts(model, reference)
+    forces = reference_forces(model, reference, contacts)
+    linear = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces))
+    data = mujoco.MjData(model)
+    data.qpos[:] = reference.qpos[0]
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    soles = sole_jacobians(model, data, contacts.geom_ids).reshape(-1, model.nv)
+    error = np.zeros(2 * model.nv)
+    error[model.joint("left_hip_yaw_joint").dofadr[0]] = 0.02
+    error[2] = 0.001  # the whole robot a millimetre too high
+    before_m = (soles @ error[: model.nv]).reshape(-1, 3)
+    after_m = (soles @ (linear.state[1] @ error)[: model.nv]).reshape(-1, 3)
+    assert np.abs(before_m[:, :2]).max() > 1e-3
+    np.testing.assert_allclose(after_m[:, :2], before_m[:, :2], atol=2e-5)
+    assert np.all(np.abs(after_m[:, 2]) < 0.99 * np.abs(before_m[:, 2]))
+    assert np.abs(soles @ linear.free_part[1]).max() < 0.01 * np.abs(soles).max()
