@@ -31,7 +31,7 @@ def test_the_loop_is_split_and_compared_with_mjlab(monkeypatch, tmp_path: Path):
         "building mjlab's environment",
     ]
     headline, seconds = outcome.headline, {row["part"]: row["seconds"] for row in outcome.rows}
-    assert list(seconds) == ["physics", "terms", "policy", "update"]
+    assert list(seconds) == ["physics", "terms", "policy", "update", "trial"]
     assert all(value > 0 for value in seconds.values())
     whole_s, steps = sum(seconds.values()), 2 * 24 * 16
     assert sum(headline[f"{part}_share"] for part in PARTS) == pytest.approx(1.0)

@@ -68,7 +68,7 @@ def test_metrics_are_means_over_the_steps_of_all_robots(stand):
     assert metrics["reward"] == pytest.approx(parts, rel=1e-4)
     assert metrics["body_error_mm"] == pytest.approx(np.mean([step.body_error_m for step in told]) * 1e3, rel=1e-5)
     assert metrics["failures_a_s"] == pytest.approx(np.mean([step.terminated for step in told]) * 50)
-    assert set(iteration.seconds) == {"physics", "terms", "policy", "update", "all"}
+    assert set(iteration.seconds) == {"physics", "terms", "policy", "update", "trial", "all"}
     shares = [value for name, value in iteration.seconds.items() if name != "all"]
     assert min(shares) >= 0
     assert sum(shares) == pytest.approx(iteration.seconds["all"])

@@ -27,6 +27,7 @@ PARTS = {
     "terms": "observations, rewards, resets, controller",
     "policy": "actor, critic and bookkeeping",
     "update": "PPO",
+    "trial": "trials that choose the best policy",
 }
 
 

@@ -14,7 +14,7 @@ class PpoConfig:
     """Widths of the actor's and the critic's layers."""
     steps: int = 24
     """Control steps of every robot between updates."""
-    epochs: int = 4
+    epochs: int = 3
     minibatches: int = 4
     discount: float = 0.99
     gae_lambda: float = 0.95

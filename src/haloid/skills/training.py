@@ -26,7 +26,7 @@ from haloid.skills.vec_env import TrackingVecEnv
 
 SMALL_LAST_LAYER = 0.01
 """The network's first outputs are near 0, so that learning begins with the controller alone."""
-TRIAL_EVERY = 10
+TRIAL_EVERY = 20
 """Iterations between trials."""
 
 
@@ -141,15 +141,17 @@ class Training:
         }
         self.curriculum.update(metrics["failures_a_s"])
         self.iteration += 1
+        trial_started = time.perf_counter()
         if self.iteration % TRIAL_EVERY == 0 or self.iteration == self.config.iterations:
             metrics |= self._try()
         ended = time.perf_counter()
-        physics_s, update_s = environment.physics_s - physics_before, ended - update_started
+        physics_s = environment.physics_s - physics_before
         seconds = {
             "physics": physics_s,
             "terms": stepping_s - physics_s,
             "policy": update_started - started - stepping_s,
-            "update": update_s,
+            "update": trial_started - update_started,
+            "trial": ended - trial_started,
             "all": ended - started,
         }
         return Iteration(self.iteration, metrics, seconds, learner.steps * environment.robots)

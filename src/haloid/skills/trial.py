@@ -17,7 +17,7 @@ from haloid.skills.environment import Difficulty, TrackingEnvironment
 from haloid.skills.metrics import FAILURE_M
 from haloid.skills.vec_env import TrackingVecEnv
 
-ROBOTS, SEED = 64, 1_000_003
+ROBOTS, SEED = 48, 1_000_003
 RESET, RANDOMISATION = 0.1, 0.25
 
 
