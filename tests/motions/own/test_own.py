@@ -67,7 +67,7 @@ def test_it_begins_and_ends_standing_near_the_default_pose(name):
     for joint, angle in default.items():
         for side in ("left", "right"):
             assert abs(_joint(name, f"{side}_{joint}_joint")[0] - angle) < 0.05
-    assert 5.0 <= len(frames) / frames.fps <= 8.7
+    assert 5.0 <= len(frames) / frames.fps <= 9.5
 
 
 @every_motion

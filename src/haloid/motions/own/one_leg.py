@@ -71,18 +71,19 @@ def side_kick() -> Frames:
 def roundhouse_kick() -> Frames:
     """The bent right leg goes out to the side, then swings to the front with the pelvis and stretches.
 
-    Waist and spread arms turn the other way, so that the sole need not hold more than a few N·m about the vertical.
+    Waist and spread arms turn the other way, so that the sole need not hold more than a few N·m about the vertical;
+    a quicker turn would let a loaded robot's foot slip around.
     """
     chambered = one("right", hip_pitch=-0.2, hip_roll=0.8, hip_yaw=0.0, knee=1.5, ankle_pitch=0.2, ankle_roll=0.0)
     passing = one("right", hip_pitch=-0.85, hip_roll=0.8, hip_yaw=0.0, knee=1.35, ankle_pitch=0.2, ankle_roll=0.0)
     kicking = one("right", hip_pitch=-1.3, hip_roll=0.55, hip_yaw=0.0, knee=0.5, ankle_pitch=0.2, ankle_roll=0.0)
-    chamber, over, out, held, under, drawn = (_FREE_S + after_s for after_s in (0.9, 1.45, 1.9, 2.0, 2.45, 3.0))
+    chamber, over, out, held, under, drawn = (_FREE_S + after_s for after_s in (1.1, 1.8, 2.4, 2.55, 3.15, 3.85))
     spread = both(shoulder_roll=0.9, elbow=1.1)
-    wound = spread | _pitched(left=0.9, right=-0.7) | {"waist_yaw_joint": 0.5}
-    unwound = spread | _pitched(left=-0.7, right=0.9) | {"waist_yaw_joint": -1.2}
-    back, front = (-0.25, 0.0, -0.2), (-0.2, 0.0, 0.4)
+    wound = spread | _pitched(left=0.5, right=-0.1) | {"waist_yaw_joint": 0.1}
+    unwound = spread | _pitched(left=-0.1, right=0.5) | {"waist_yaw_joint": -0.5}
+    back, front = (-0.25, 0.0, 0.0), (-0.2, 0.0, 0.2)
     return _on_left_foot(
-        free_s=3.9,
+        free_s=4.9,
         leg=[
             (chamber, chambered),
             (over, passing),
