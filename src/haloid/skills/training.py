@@ -106,8 +106,7 @@ class Training:
 
     def step(self) -> Iteration:
         """One iteration: every robot acts for some steps, then the networks learn from it."""
-        if self.iteration == 0:
-            self._try()
+        untrained = self._try() if self.iteration == 0 else {}
         started, learner = time.perf_counter(), self.config.learner
         environment = self.task.environment
         environment.difficulty = self.curriculum.difficulty
@@ -144,6 +143,8 @@ class Training:
         trial_started = time.perf_counter()
         if self.iteration % TRIAL_EVERY == 0 or self.iteration == self.config.iterations:
             metrics |= self._try()
+        else:
+            metrics |= untrained
         ended = time.perf_counter()
         physics_s = environment.physics_s - physics_before
         seconds = {

@@ -13,8 +13,10 @@ import numpy as np
 import torch
 
 from haloid.skills.actions import Actions
-from haloid.skills.environment import Difficulty, TrackingEnvironment
+from haloid.skills.environment import Difficulty, EnvironmentConfig, Starts, TrackingEnvironment
 from haloid.skills.metrics import FAILURE_M
+from haloid.skills.reference import Reference
+from haloid.skills.robot import TrackedRobot
 from haloid.skills.vec_env import TrackingVecEnv
 
 ROBOTS, SEED = 48, 1_000_003
@@ -35,14 +37,28 @@ class Trial:
         return self.success + self.survival - self.body_error_m
 
 
-def trial(environment: TrackingEnvironment, actions: Actions, outputs: Callable[[torch.Tensor], torch.Tensor]) -> Trial:
-    """The same robots, starts and noise every time, like those of `environment`, which is not touched."""
-    config = replace(environment.config, robots=ROBOTS, seed=SEED, restart=False)
-    world = TrackingEnvironment(environment.robot, environment.reference, config, environment.starts)
-    world.difficulty = Difficulty(
-        reset=RESET, push=0.0, noise=environment.difficulty.noise, randomisation=RANDOMISATION
-    )
-    reference = world.reference
+Outputs = Callable[[torch.Tensor], torch.Tensor]
+"""From the actor's observations to the network's outputs."""
+
+
+def trial(environment: TrackingEnvironment, actions: Actions, outputs: Outputs) -> Trial:
+    """Of robots like those of `environment`, which is not touched."""
+    config, noise = environment.config, environment.difficulty.noise
+    return try_out(environment.robot, environment.reference, config, environment.starts, noise, actions, outputs)
+
+
+def try_out(
+    robot: TrackedRobot,
+    reference: Reference,
+    config: EnvironmentConfig,
+    starts: Starts | None,
+    noise: float,
+    actions: Actions,
+    outputs: Outputs,
+) -> Trial:
+    """The same robots, starts and noise every time."""
+    world = TrackingEnvironment(robot, reference, replace(config, robots=ROBOTS, seed=SEED, restart=False), starts)
+    world.difficulty = Difficulty(reset=RESET, push=0.0, noise=noise, randomisation=RANDOMISATION)
     first = np.resize(reference.first, ROBOTS)
     steps = reference.last[reference.motion_of_frame[first]] - first
     world.reset(np.arange(ROBOTS), first)

@@ -18,7 +18,7 @@ def test_a_turned_ankle_target_moves_the_pelvis_as_in_simulation():
     contacts = sole_contacts(model, reference)
     forces = reference_forces(model, reference, contacts)
     target = feedforward_targets(model, reference, forces)
-    linear = linear_model(model, reference, contacts, forces, target)
+    linear = linear_model(model, reference, contacts, forces, target, 0.01)
     ankles = [model.actuator(f"{side}_ankle_pitch_joint").id for side in ("left", "right")]
     change = np.zeros(model.nu)
     change[ankles] = 0.02
@@ -47,7 +47,7 @@ def test_resting_soles_keep_their_places():
     reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (2, 1)), np.zeros((2, model.nv)))
     contacts = sole_contacts(model, reference)
     forces = reference_forces(model, reference, contacts)
-    linear = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces))
+    linear = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)
     data = mujoco.MjData(model)
     data.qpos[:] = reference.qpos[0]
     mujoco.mj_kinematics(model, data)
@@ -65,9 +65,9 @@ def test_a_servo_at_its_limit_has_the_slope_of_one_below_it():
     reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (3, 1)), np.zeros((3, model.nv)))
     contacts = sole_contacts(model, reference)
     forces = reference_forces(model, reference, contacts)
-    free = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces))
+    free = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)
     model.actuator_forcerange[:] = np.outer(np.abs(forces.joint_torque_nm[1]) / 2 + 1e-3, [-1, 1])
-    at_limit = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces))
+    at_limit = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)
     np.testing.assert_allclose(at_limit.control[1], free.control[1], atol=0.02 * np.abs(free.control[1]).max())
 
 
@@ -76,7 +76,7 @@ def test_a_foot_put_down_beside_its_mark_stays_there_and_pushes_do_not_move_it()
     reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (2, 1)), np.zeros((2, model.nv)))
     contacts = sole_contacts(model, reference)
     forces = reference_forces(model, reference, contacts)
-    linear = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces))
+    linear = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)
     data = mujoco.MjData(model)
     data.qpos[:] = reference.qpos[0]
     mujoco.mj_kinematics(model, data)

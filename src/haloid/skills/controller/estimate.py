@@ -32,6 +32,8 @@ class Noise:
     joint_vel_rad_s: float = 0.29
     tip_rad: float = 0.02
     """Of the feet on the floor: the whole robot turns with them about the middle of the soles that rest."""
+    tip_return: float = 0.01
+    """Share of a tip that the floor takes back in a physics step."""
     push_m: float = 0.002
     push_rad: float = 0.005
     push_m_s: float = 0.013

@@ -26,8 +26,6 @@ from haloid.skills.controller.inverse_dynamics import (
 )
 from haloid.skills.controller.reference import ReferenceStates
 
-_RETURN = np.array([0.0, 0.0, 0.01])
-"""r along the world's axes. Upwards it is slower than the floor's own: feet do tip, and stay tipped for a while."""
 _SOFTNESS = 1e-4
 """1/kg, added to the soles' inverse inertia: four points of a rigid foot are redundant."""
 _DIFFERENCE = 1e-6
@@ -56,8 +54,9 @@ def linear_model(
     contacts: SoleContacts,
     forces: ReferenceForces,
     target_rad: np.ndarray,
+    tip_return: float,
 ) -> LinearModel:
-    """A and B of every control step about the reference."""
+    """A and B of every control step about the reference; `tip_return` is r upwards, for feet that tip."""
     free_model = without_contacts(model)
     free_model.dof_frictionloss[:] = 0.0  # a joint that sticks has no slope that would hold for a larger error
     free_model.actuator_forcelimited[:] = 0  # nor has a servo at its limit, where differences straddle the kink
@@ -84,7 +83,7 @@ def linear_model(
         rows = np.repeat(resting, 3)
         if resting.any():
             force_by_state[frame][rows], force_by_control[frame][rows], free_part[frame] = _hold(
-                free_model, data, contacts.geom_ids[resting], one_state, one_control
+                free_model, data, contacts.geom_ids[resting], one_state, one_control, tip_return
             )
         state[frame], control[frame] = one_state, one_control
         for _ in range(substeps - 1):
@@ -106,7 +105,12 @@ def _push(model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndarray, forc
 
 
 def _hold(
-    model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndarray, state: np.ndarray, control: np.ndarray
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    geom_ids: np.ndarray,
+    state: np.ndarray,
+    control: np.ndarray,
+    tip_return: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Add the impulses that keep the soles in place to one step's matrices, in place; needs mj_forward.
 
@@ -126,7 +130,7 @@ def _hold(
     accelerated[:, nv:] -= np.eye(nv)
     force_by_state = -impulse @ jacobian @ accelerated / step_s
     force_by_control = -impulse @ jacobian @ control[nv:] / step_s
-    back = np.tile(_RETURN, len(geom_ids))[:, None] * jacobian / step_s
+    back = np.tile([0.0, 0.0, tip_return], len(geom_ids))[:, None] * jacobian / step_s
     stay = np.hstack([-back, np.zeros_like(jacobian)])
     change = moved @ impulse @ (stay - jacobian @ state[nv:])
     state[nv:] += change

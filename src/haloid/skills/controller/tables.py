@@ -49,16 +49,17 @@ def controller_tables(
     model: mujoco.MjModel, motion: Motion, weights: FeedbackWeights | None = None, noise: Noise | None = None
 ) -> ControllerTables:
     """The tables for tracking `motion` with `model`."""
+    weights, noise = weights or FeedbackWeights(), noise or Noise()
     _check(model)
     shown = reference_states(model, motion)
     contacts = sole_contacts(model, shown)
     reference = rebalanced(model, shown, contacts)
     forces = reference_forces(model, reference, contacts)
     target_rad = feedforward_targets(model, reference, forces)
-    linear = linear_model(model, reference, contacts, forces, target_rad)
-    full_gain = feedback_gains(model, reference, contacts, forces, linear, weights or FeedbackWeights())
+    linear = linear_model(model, reference, contacts, forces, target_rad, noise.tip_return)
+    full_gain = feedback_gains(model, reference, contacts, forces, linear, weights)
     observed, step = observation_matrices(model, reference)
-    gain = observed_gains(model, reference, contacts, linear, full_gain, observed, noise or Noise())
+    gain = observed_gains(model, reference, contacts, linear, full_gain, observed, noise)
     target_rad += np.einsum("tij,tj->ti", gain, ahead_of_shown(reference, shown) - step)
     target_rad[0], gain[0] = target_rad[1], gain[1]
     return ControllerTables(scalar_joints(model), target_rad, gain, contacts, forces, reference)
