@@ -25,12 +25,10 @@ from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName, middl
 from haloid.skills.reference import Reference, reference_of
 from haloid.skills.rewards import WEIGHTS
 from haloid.skills.robot import TrackedRobot, tracked_robot
-from haloid.skills.trial import ROBOTS, try_out
+from haloid.skills.trial import MEASURED_TIMESTEP_S, ROBOTS, try_out
 
 FEEDFORWARD_ACTION_RATE = -0.01
 """A tenth of mjlab's weight: quick changes of the action are the controller's feedback, not to be unlearned."""
-CONTROLLER_TIMESTEP_S = 0.005
-"""The controller is computed for the physics that policies are measured on, however they are trained."""
 CLAMPED_WEIGHTS = FeedbackWeights(torque_of_limit=0.2)
 """A foot that cannot tip lets the feedback be stiffer, and unknown loads ask for it."""
 TIPPING = (Noise(), Noise(tip_return=0.05), Noise(tip_rad=0.04))
@@ -104,7 +102,7 @@ def _controllers(config: TaskConfig, robot: TrackedRobot, motions: list[Motion])
     """One for each motion; none in mjlab's mode."""
     if config.actions == "mjlab":
         return []
-    exact = tracked_robot(config.model, timestep_s=CONTROLLER_TIMESTEP_S, clamp=robot.clamp)
+    exact = tracked_robot(config.model, timestep_s=MEASURED_TIMESTEP_S, clamp=robot.clamp)
     model = middle_of(exact, RANDOMISATIONS[config.randomisation])
     if robot.clamp is not None:
         return [controller_tables(model, motion, CLAMPED_WEIGHTS) for motion in motions]

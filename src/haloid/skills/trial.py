@@ -6,6 +6,7 @@ the difficulty changes. The best policy is chosen by trials, the untrained one a
 harm.
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ from haloid.skills.vec_env import TrackingVecEnv
 
 ROBOTS, SEED = 48, 1_000_003
 RESET, RANDOMISATION = 0.1, 0.25
+MEASURED_TIMESTEP_S = 0.005
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,11 @@ def try_out(
     actions: Actions,
     outputs: Outputs,
 ) -> Trial:
-    """The same robots, starts and noise every time."""
-    world = TrackingEnvironment(robot, reference, replace(config, robots=ROBOTS, seed=SEED, restart=False), starts)
+    """The same robots, starts and noise every time, with the physics that policies are measured on."""
+    model = copy.copy(robot.model)
+    model.opt.timestep = MEASURED_TIMESTEP_S
+    robot, config = replace(robot, model=model), replace(config, robots=ROBOTS, seed=SEED, restart=False)
+    world = TrackingEnvironment(robot, reference, config, starts)
     world.difficulty = Difficulty(reset=RESET, push=0.0, noise=noise, randomisation=RANDOMISATION)
     first = np.resize(reference.first, ROBOTS)
     steps = reference.last[reference.motion_of_frame[first]] - first
