@@ -12,9 +12,9 @@ pytest.importorskip("rsl_rl")
 from tests.skills.small_training import short_stand
 
 from haloid.errors import HaloidError
-from haloid.skills.actions import FeedforwardActions, MjlabActions
 from haloid.motions.load import load_motion
 from haloid.skills import task as task_module
+from haloid.skills.actions import FeedforwardActions, MjlabActions
 from haloid.skills.controller.estimate import Noise
 from haloid.skills.controller.tables import controller_tables
 from haloid.skills.robot import tracked_robot
@@ -88,5 +88,6 @@ def test_the_controller_is_the_best_in_trials_and_the_first_that_never_falls_end
         trials = [Trial(success, survival=0.9, body_error_m=0.05) for success in successes]
         monkeypatch.setattr(task_module, "try_out", lambda *_, trials=trials: trials.pop(0))
         task = build_task(TaskConfig((stand,), robots=4, threads=1, randomisation="none"))
+        assert isinstance(task.actions, FeedforwardActions)
         np.testing.assert_allclose(task.actions.gain.numpy(), gains[best], atol=1e-4 * np.abs(gains[best]).max())
         assert not trials
