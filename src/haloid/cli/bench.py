@@ -171,8 +171,8 @@ class Maneuvers(SkillBench):
 class Throughput:
     """Environment steps a second of the whole training loop, split, and against mjlab on the same CPU."""
 
-    iterations: int = 20
-    """Measured iterations of training."""
+    iterations: int = 50
+    """Measured iterations of training; every 50th has a trial."""
     mjlab_robots: int = 256
     """Robots in mjlab's environment."""
     mjlab_steps: int = 20

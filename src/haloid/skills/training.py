@@ -26,7 +26,7 @@ from haloid.skills.vec_env import TrackingVecEnv
 
 SMALL_LAST_LAYER = 0.01
 """The network's first outputs are near 0, so that learning begins with the controller alone."""
-TRIAL_EVERY = 20
+TRIAL_EVERY = 50
 """Iterations between trials."""
 
 
