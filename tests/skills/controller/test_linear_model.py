@@ -4,11 +4,24 @@ import mujoco
 import numpy as np
 from tests.skills.controller.robots import robot_on_floor, standing_qpos
 
-from haloid.skills.controller.contacts import sole_contacts
+from haloid.skills.controller.contacts import SoleContacts, sole_contacts
 from haloid.skills.controller.inverse_dynamics import reference_forces, sole_jacobians
-from haloid.skills.controller.linear_model import linear_model
+from haloid.skills.controller.linear_model import LinearModel, linear_model
 from haloid.skills.controller.reference import ReferenceStates
 from haloid.skills.controller.tables import feedforward_targets
+
+
+def standing_still(model: mujoco.MjModel) -> tuple[SoleContacts, LinearModel, mujoco.MjData]:
+    """The linear model of two frames of standing, and a state in which Jacobians can be taken."""
+    reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (2, 1)), np.zeros((2, model.nv)))
+    contacts = sole_contacts(model, reference)
+    forces = reference_forces(model, reference, contacts)
+    linear = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)
+    data = mujoco.MjData(model)
+    data.qpos[:] = reference.qpos[0]
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    return contacts, linear, data
 
 
 def test_a_turned_ankle_target_moves_the_pelvis_as_in_simulation():
@@ -44,14 +57,7 @@ def test_a_turned_ankle_target_moves_the_pelvis_as_in_simulation():
 
 def test_resting_soles_keep_their_places():
     model = robot_on_floor()
-    reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (2, 1)), np.zeros((2, model.nv)))
-    contacts = sole_contacts(model, reference)
-    forces = reference_forces(model, reference, contacts)
-    linear = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)
-    data = mujoco.MjData(model)
-    data.qpos[:] = reference.qpos[0]
-    mujoco.mj_kinematics(model, data)
-    mujoco.mj_comPos(model, data)
+    _, linear, data = standing_still(model)
     foot = np.zeros((3, model.nv))
     mujoco.mj_jacBody(model, data, foot, None, model.body("left_ankle_roll_link").id)
     slip_m_per_rad = foot @ linear.control[1][: model.nv]
@@ -73,14 +79,7 @@ def test_a_servo_at_its_limit_has_the_slope_of_one_below_it():
 
 def test_a_foot_put_down_beside_its_mark_stays_there_and_pushes_do_not_move_it():
     model = robot_on_floor()
-    reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (2, 1)), np.zeros((2, model.nv)))
-    contacts = sole_contacts(model, reference)
-    forces = reference_forces(model, reference, contacts)
-    linear = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)
-    data = mujoco.MjData(model)
-    data.qpos[:] = reference.qpos[0]
-    mujoco.mj_kinematics(model, data)
-    mujoco.mj_comPos(model, data)
+    contacts, linear, data = standing_still(model)
     soles = sole_jacobians(model, data, contacts.geom_ids).reshape(-1, model.nv)
     error = np.zeros(2 * model.nv)
     error[model.joint("left_hip_yaw_joint").dofadr[0]] = 0.02
