@@ -112,7 +112,7 @@ class SkillBench:
     """What the benchmarks of skills share: trainings of three methods, run as jobs that all of them use."""
 
     iterations: int = 60
-    """Of each training; 60 are about two minutes on two cores."""
+    """Of each training; 60 are under three minutes on two cores."""
     starts: int = 50
     """Runs of each policy on the true robot."""
     hours: float | None = None
