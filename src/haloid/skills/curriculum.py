@@ -5,6 +5,7 @@ seven seconds and falls when it fails more than twice in five; disturbances at r
 differences between robots grow with it, and the thresholds that end an episode tighten to mjlab's.
 """
 
+import math
 from dataclasses import dataclass
 
 from haloid.skills.environment import Difficulty
@@ -14,6 +15,8 @@ RISE, FALL = 0.04, 0.02
 GENTLEST_RESET = 0.05
 LEAST_RANDOMISATION = 0.1
 LOOSEST_TERMINATION = 1.2
+STAGES = 5
+"""In which robots grow different: to change all bodies takes as long as a control step of all robots."""
 
 
 @dataclass(kw_only=True)
@@ -36,6 +39,12 @@ class Curriculum:
             reset=GENTLEST_RESET + (1 - GENTLEST_RESET) * self.level,
             push=self.level,
             noise=self.noise,
-            randomisation=LEAST_RANDOMISATION + (1 - LEAST_RANDOMISATION) * self.level,
+            randomisation=LEAST_RANDOMISATION + (1 - LEAST_RANDOMISATION) * self._level_of_stage,
             termination=LOOSEST_TERMINATION - (LOOSEST_TERMINATION - 1) * self.level,
         )
+
+    @property
+    def _level_of_stage(self) -> float:
+        """The level when the present stage began."""
+        stage_height = self.hardest / STAGES
+        return math.floor(self.level / stage_height + 1e-9) * stage_height if stage_height else 0.0

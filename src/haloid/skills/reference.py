@@ -34,7 +34,7 @@ class Poses:
     """(N, bodies, 3) rad/s"""
 
     def at(self, rows: np.ndarray) -> "Poses":
-        return Poses(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+        return Poses(*(getattr(self, name).take(rows, axis=0) for name in self.__dataclass_fields__))
 
     def __len__(self) -> int:
         return len(self.joint_pos)

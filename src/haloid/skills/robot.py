@@ -116,23 +116,34 @@ def tracked_robot(
     timestep_s: float = 0.005,
     layout: Layout = G1_LAYOUT,
     clamp: Clamp | None = None,
+    for_pictures: bool = False,
 ) -> TrackedRobot:
-    """The robot on a floor. `robot` is a name or a model file, or a patch.json, which is put on the robot it names."""
+    """The robot on a floor. `robot` is a name or a model file, or a patch.json, which is put on the robot it names.
+
+    Geometry that touches nothing is left out, for speed, unless the model is wanted `for_pictures`.
+    """
     if Path(robot).suffix == ".json":
         robot, patch = read_patch(Path(robot)).robot, Path(robot)
     spec = load_spec(robot)
     if patch is not None:
         apply_patch(spec, read_patch(patch))
-    return tracked_robot_of(spec, timestep_s=timestep_s, layout=layout, clamp=clamp)
+    return tracked_robot_of(spec, timestep_s=timestep_s, layout=layout, clamp=clamp, for_pictures=for_pictures)
 
 
 def tracked_robot_of(
-    spec: mujoco.MjSpec, *, timestep_s: float = 0.005, layout: Layout = G1_LAYOUT, clamp: Clamp | None = None
+    spec: mujoco.MjSpec,
+    *,
+    timestep_s: float = 0.005,
+    layout: Layout = G1_LAYOUT,
+    clamp: Clamp | None = None,
+    for_pictures: bool = False,
 ) -> TrackedRobot:
     """The same of a spec, which is not changed."""
     spec = spec.copy()
     _check_layout(spec, layout)
     _put_on_floor(spec, layout)
+    if not for_pictures:
+        _leave_out_what_touches_nothing(spec)
     if clamp is not None:
         hold(spec, clamp)
     kp, kd = _own_gains(spec)
@@ -188,6 +199,13 @@ def _put_on_floor(spec: mujoco.MjSpec, layout: Layout) -> None:
     spec.worldbody.add_geom(
         name=FLOOR, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0.0, 0.0, 0.05], contype=0, conaffinity=1
     )
+
+
+def _leave_out_what_touches_nothing(spec: mujoco.MjSpec) -> None:
+    """MuJoCo places every geom in every step. Those that give a link its mass stay."""
+    for geom in list(spec.geoms):
+        if not (geom.contype or geom.conaffinity) and geom.parent.explicitinertial:
+            spec.delete(geom)
 
 
 def _own_gains(spec: mujoco.MjSpec) -> tuple[dict[str, float], dict[str, float]]:

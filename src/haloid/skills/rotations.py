@@ -43,9 +43,12 @@ def two_columns(quat: np.ndarray) -> np.ndarray:
 
 
 def angle_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(…) rad, the angle of the rotation from one to the other, in [0, π]."""
-    difference = multiply(a, inverse(b))
-    return 2 * np.arctan2(np.linalg.norm(difference[..., 1:], axis=-1), np.abs(difference[..., 0]))
+    """(…) rad, the angle θ of the rotation from one unit quaternion to the other, in [0, π].
+
+    They are 2·sin(θ/4) apart, or one and the other's opposite are; unlike arccos(a·b) it is exact for small angles.
+    """
+    apart, from_opposite = (np.einsum("...i,...i->...", gap, gap) for gap in (a - b, a + b))
+    return 4 * np.arcsin(np.sqrt(np.minimum(apart, from_opposite)) / 2)
 
 
 def heading(quat: np.ndarray) -> np.ndarray:
