@@ -27,7 +27,8 @@ def untrained_policy(
     actions = MjlabActions(joints)
     if mode == "feedforward":
         tables = controller_tables(robot.model, motions[0])
-        rows = feedforward_tables(robot, reference, tables.target_rad, tables.gain, robot.joint_names)
+        targets = tables.target_rad, tables.gain, tables.last_target_rad
+        rows = feedforward_tables(robot, reference, *targets, robot.joint_names)
         actions = FeedforwardActions(rows, joints, state_estimation)
     random = torch.Generator().manual_seed(seed or 0)
     network = Network([term_columns(joints, state_estimation).width, 64, 32, actions.outputs])

@@ -45,18 +45,24 @@ def near(frame: Poses, spread: float) -> Poses:
 @pytest.mark.parametrize("estimated", [False, True])
 @pytest.mark.parametrize(("gain_size", "clamped"), [(0.005, False), (5.0, True)])
 def test_the_controller_acts_on_the_errors_it_is_told_of(robot, reference, estimated, gain_size, clamped):
-    """target = feedforward + gain·e + reach·output, e of the poses themselves, not of the observation."""
+    """target = feedforward + gain·e + reach·output, e of the poses themselves, not of the observation.
+
+    Half of the robots have sent a target before.
+    """
     random, frames, joints = np.random.default_rng(4), len(reference), robot.joint_names
-    target, gain = random.normal(size=(frames, 29)), random.normal(size=(frames, 29, 64)) * gain_size
+    target, gain = random.normal(size=(frames, 29)), random.normal(size=(frames, 29, 93)) * gain_size
+    last_target, last_action = random.normal(size=(frames, 29)), random.normal(size=(ROBOTS, 29))
+    last_action[::2] = 0.0
     learned = ("right_knee_joint", "waist_yaw_joint")
-    actions = FeedforwardActions(feedforward_tables(robot, reference, target, gain, learned), 29, estimated)
+    tables = feedforward_tables(robot, reference, target, gain, last_target, learned)
+    actions = FeedforwardActions(tables, 29, estimated)
     assert actions.outputs == 2
 
     time_step = random.integers(0, frames, ROBOTS)
     frame = reference.frames.at(time_step)
     poses, anchor = near(frame, 0.1), robot.layout.bodies.index("torso_link")
     spin_b = random.normal(size=(ROBOTS, 3))
-    sensed = Sensed(np.zeros((ROBOTS, 3)), spin_b, np.zeros((ROBOTS, 29)), np.zeros((ROBOTS, 29)))
+    sensed = Sensed(np.zeros((ROBOTS, 3)), spin_b, last_action, np.zeros((ROBOTS, 29)))
     terms = observation_terms(poses, sensed, frame, robot.default_joint_pos_rad, anchor)
     observation = actor_observation(terms, np.zeros((ROBOTS, 29)), estimated, None)
     output = random.normal(size=(ROBOTS, 2)).astype(np.float32)
@@ -68,6 +74,8 @@ def test_the_controller_acts_on_the_errors_it_is_told_of(robot, reference, estim
     root = Rotation.from_quat(frame.body_quat_w[:, 0], scalar_first=True)
     error = [np.sin(angle) * turn / angle, root.inv().apply(frame.body_ang_vel_w[:, 0]) - spin_b]
     error += [frame.joint_pos - poses.joint_pos, frame.joint_vel - poses.joint_vel]
+    sent = robot.default_joint_pos_rad + robot.action_scale_rad * last_action
+    error.append(np.where(np.arange(ROBOTS)[:, None] % 2, last_target[time_step] - sent, 0.0))
     feedback = np.einsum("nij,nj->ni", gain[time_step], np.concatenate(error, axis=1))
     limit = FEEDBACK_LIMIT * robot.action_scale_rad
     assert (np.abs(feedback) > limit).any() == clamped
@@ -80,8 +88,9 @@ def test_the_controller_acts_on_the_errors_it_is_told_of(robot, reference, estim
 
 
 def test_a_robot_in_its_frame_gets_the_feedforward_target_alone(robot, reference):
-    target, gain = np.random.default_rng(5).normal(size=(180, 29)), np.ones((180, 29, 64))
-    actions = FeedforwardActions(feedforward_tables(robot, reference, target, gain, robot.joint_names), 29, False)
+    target, gain = np.random.default_rng(5).normal(size=(180, 29)), np.ones((180, 29, 93))
+    tables = feedforward_tables(robot, reference, target, gain, target, robot.joint_names)
+    actions = FeedforwardActions(tables, 29, False)
     time_step = np.arange(0, 160, 5)
     frame = reference.frames.at(time_step)
     root = Rotation.from_quat(frame.body_quat_w[:, 0], scalar_first=True)

@@ -87,7 +87,7 @@ def test_files_that_are_no_policies_are_refused_and_nothing_in_them_is_run(tmp_p
     file = tmp_path / "policy.pt"
     trap = tmp_path / "touched"
     for write in (torch.save, lambda value, path: path.write_bytes(pickle.dumps(value, protocol=2))):
-        write({"format": "haloid-policy-1", "facts": Foreign(trap)}, file)
+        write({"format": "haloid-policy-2", "facts": Foreign(trap)}, file)
         with pytest.raises(HaloidError, match="is not a policy of this package"):
             load_policy(file)
         assert not trap.exists()
@@ -95,7 +95,7 @@ def test_files_that_are_no_policies_are_refused_and_nothing_in_them_is_run(tmp_p
     torch.save({"format": "other"}, file)
     with pytest.raises(HaloidError) as refusal:
         load_policy(file)
-    assert_words(str(refusal.value), 'its format is not "haloid-policy-1"', "haloid train writes")
+    assert_words(str(refusal.value), 'its format is not "haloid-policy-2"', "haloid train writes")
 
 
 def test_a_damaged_policy_is_refused(robot, motion, tmp_path: Path):

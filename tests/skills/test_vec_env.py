@@ -25,8 +25,8 @@ def environment(robot, motion) -> TrackingEnvironment:
 def test_an_output_passes_the_action_mode_of_the_frame_it_was_made_for(environment, robot):
     """The table says the frame's number for every joint; the environment gets that as a target."""
     number = np.tile(np.arange(180.0)[:, None], (1, 29))
-    gain = np.zeros((180, 29, 64))
-    tables = feedforward_tables(robot, environment.reference, number, gain, robot.joint_names)
+    gain = np.zeros((180, 29, 93))
+    tables = feedforward_tables(robot, environment.reference, number, gain, number, robot.joint_names)
     bridge = TrackingVecEnv(environment, FeedforwardActions(tables, 29, False))
     shown = environment.time_step.copy()
     bridge.step(torch.zeros(ROBOTS, 29))

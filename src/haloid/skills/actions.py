@@ -2,7 +2,7 @@
 
 `mjlab`: the network's output is the action.
 `feedforward`: the network's output is a small correction to a model-based controller (controller/): for the control
-step that should reach frame t, with e the observed errors against that frame,
+step that should reach frame t, with e the observed errors against that frame and what the last target was off by,
 
     target = feedforward[t] + gain[t]·e + reach·output,    action = (target − default) / scale.
 
@@ -65,6 +65,7 @@ class FeedforwardActions(nn.Module):
 
     target: torch.Tensor
     gain: torch.Tensor
+    last_target: torch.Tensor
     ang_vel: torch.Tensor
     reach: torch.Tensor
     default: torch.Tensor
@@ -89,7 +90,8 @@ class FeedforwardActions(nn.Module):
         return (target - self.default) / self.scale
 
     def _error(self, observation: torch.Tensor, time_step: torch.Tensor) -> torch.Tensor:
-        """(N, 6 + 2n): rotation vector (its sine) of the anchor, angular velocity, joints; frame t minus measured."""
+        """(N, 6 + 3n): rotation vector (its sine) of the anchor, angular velocity, joints, last target; table minus
+        measured. An episode begins with a last action of 0, which was not sent."""
         columns = self._columns
         r00, r01, r10, r11, r20, r21 = observation[:, columns["motion_anchor_ori_b"]].unbind(dim=1)
         r02, r12 = r10 * r21 - r20 * r11, r20 * r01 - r00 * r21
@@ -98,7 +100,10 @@ class FeedforwardActions(nn.Module):
         position = command[:, : self._joints] - (observation[:, columns["joint_pos"]] + self.default)
         velocity = command[:, self._joints :] - observation[:, columns["joint_vel"]]
         spin = self.ang_vel[time_step] - observation[:, columns["base_ang_vel"]]
-        return torch.cat([rotation, spin, position, velocity], dim=1)
+        last_action = observation[:, columns["actions"]]
+        was_sent = (last_action != 0).any(dim=1, keepdim=True)
+        last = was_sent * (self.last_target[time_step] - self.default - self.scale * last_action)
+        return torch.cat([rotation, spin, position, velocity, last], dim=1)
 
 
 Actions = MjlabActions | FeedforwardActions
@@ -109,9 +114,10 @@ def feedforward_tables(
     reference: Reference,
     target_rad: np.ndarray,
     gain: np.ndarray,
+    last_target_rad: np.ndarray,
     learned_joints: Sequence[str],
 ) -> dict[str, np.ndarray]:
-    """What `FeedforwardActions` looks up, a row a frame: targets (n,), gains (n, 6 + 2n) and the root's spin."""
+    """What `FeedforwardActions` looks up, a row a frame: targets (n,), gains (n, 6 + 3n) and the root's spin."""
     rows = [robot.joint_names.index(name) for name in learned_joints]
     reach = np.zeros((len(rows), len(robot.joint_names)))
     reach[np.arange(len(rows)), rows] = REACH_OF_SCALE * robot.action_scale_rad[rows]
@@ -119,6 +125,7 @@ def feedforward_tables(
     return {
         "target": target_rad,
         "gain": gain,
+        "last_target": last_target_rad,
         "ang_vel": apply_inverse(root_quat, root_spin_w),
         "reach": reach,
         "default": robot.default_joint_pos_rad,

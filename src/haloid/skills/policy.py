@@ -23,7 +23,7 @@ from haloid.skills.observations import actor_term_names
 from haloid.skills.reference import Poses, Reference
 from haloid.skills.robot import TrackedRobot
 
-FORMAT = "haloid-policy-1"
+FORMAT = "haloid-policy-2"
 NORMALISER_EPSILON = 1e-2
 """rsl_rl's: (x − mean) / (std + ε)."""
 

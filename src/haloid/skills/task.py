@@ -31,7 +31,7 @@ FEEDFORWARD_ACTION_RATE = -0.01
 """A tenth of mjlab's weight: quick changes of the action are the controller's feedback, not to be unlearned."""
 CLAMPED_WEIGHTS = FeedbackWeights(torque_of_limit=0.2)
 """A foot that cannot tip lets the feedback be stiffer, and unknown loads ask for it."""
-TIPPING = (Noise(), Noise(tip_return=0.05), Noise(tip_rad=0.04))
+TIPPING = (Noise(), Noise(tip_return=0.15), Noise(tip_rad=0.01))
 """What the controllers that are tried assume about feet; the first that never falls is taken."""
 
 
@@ -150,6 +150,7 @@ def _actions(config: TaskConfig, robot: TrackedRobot, reference: Reference, tabl
             reference,
             target_rad=np.concatenate([table.target_rad for table in tables]),
             gain=np.concatenate([table.gain for table in tables]),
+            last_target_rad=np.concatenate([table.last_target_rad for table in tables]),
             learned_joints=learned,
         ),
         joints,

@@ -70,9 +70,12 @@ def tracked_heights_and_distances_m(
     mujoco.mj_forward(model, data)
     heights, distances = [], []
     bodies = [model.body(name).id for name in motion.body_names]
+    last_target_rad = tables.last_target_rad[1]
     for frame in range(1, len(reference)):
         error = observed_error(data, motion, reference, frame) + size * generator.uniform(-1, 1, 64)
-        data.ctrl[:] = tables.target_rad[frame] + tables.gain[frame] @ error
+        error = np.concatenate([error, tables.last_target_rad[frame] - last_target_rad])
+        last_target_rad = tables.target_rad[frame] + tables.gain[frame] @ error
+        data.ctrl[:] = last_target_rad
         mujoco.mj_step(model, data, nstep=round(reference.step_s / model.opt.timestep))
         mujoco.mj_forward(model, data)
         heights.append(data.qpos[2])

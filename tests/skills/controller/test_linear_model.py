@@ -90,3 +90,12 @@ def test_a_foot_put_down_beside_its_mark_stays_there_and_pushes_do_not_move_it()
     np.testing.assert_allclose(after_m[:, :2], before_m[:, :2], atol=2e-5)
     assert np.all(np.abs(after_m[:, 2]) < 0.99 * np.abs(before_m[:, 2]))
     assert np.abs(soles @ linear.free_part[1]).max() < 0.01 * np.abs(soles).max()
+
+
+def test_parts_of_a_control_step_make_the_whole():
+    _, linear, _ = standing_still(robot_on_floor())
+    assert linear.physics_steps == 4
+    first_state, first_control = linear.over(1, 1)
+    rest_state, rest_control = linear.over(1, 3)
+    np.testing.assert_allclose(rest_state @ first_state, linear.state[1], atol=1e-9)
+    np.testing.assert_allclose(rest_state @ first_control + rest_control, linear.control[1], atol=1e-9)

@@ -25,14 +25,14 @@ def standing(model) -> ControllerTables:
 
 def test_shapes_and_names(model, standing):
     assert standing.target_rad.shape == (101, 29)
-    assert standing.gain.shape == (101, 29, 64)
+    assert standing.gain.shape == (101, 29, 93)
     assert standing.joint_names[0] == "left_hip_pitch_joint"
     assert np.isfinite(standing.gain).all() and np.abs(standing.gain).max() < 10
 
 
 def test_a_robot_that_leans_forward_presses_its_toes_down(standing):
     """Torso pitched forward: the error of rotation about y is negative; the ankles must push the toes down (+)."""
-    error = np.zeros(64)
+    error = np.zeros(93)
     error[1], error[4] = -0.1, -0.5
     change = standing.gain[50] @ error
     assert change[standing.joint_names.index("left_ankle_pitch_joint")] > 0.02

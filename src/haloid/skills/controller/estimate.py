@@ -1,14 +1,19 @@
-"""Controller, step six: the best guess of the full state from one noisy observation.
+"""Controller, step six: the best guess of the full state from one noisy observation and the last target.
 
-In: the linear model, full-state gains K, what the sensors show C and how noisy they are. Out: L[t], the linear
-regression of the state on the observation, and so the gain K L on what is observed. With the covariance P of the state
-errors of the closed loop,
+In: the linear model, full-state gains K, what the sensors show C and how noisy they are. Out: F[t], the gain on what is
+observed and on what the last target was off by. That target is the policy's only memory: it was computed from the
+observation before this one, so it tells of the state too, and the regression on both filters the sensors' noise. It
+also goes on acting until the new one arrives, a physics step or so later: the gain is on where the state will be then.
+With z = (x, p), x the error of the state and p that of the last target, o = C_z z the observation of both with noise N,
+and the covariance P of z in the closed loop,
 
-    L = P Cᵀ (C P Cᵀ + N)⁻¹,   P[t] = G (P + W) Gᵀ + H N Hᵀ,   G = A − H C,   H = B K L.
+    L = P C_zᵀ (C_z P C_zᵀ + N)⁻¹,   F = K S L,   S = (A_d  B_d),
+    P[t] = G (P + W) Gᵀ + H N Hᵀ,   G = (A_r S; 0) − H C_z,   H = (B_r; 1) F,
 
-Nothing measures the root's position and velocity; the regression finds them from soles that stay where they are, and
-trusts encoders, gyroscope and orientation by their noise. Disturbances W are those that the soles leave free: nothing
-but a step moves a foot that rests.
+where A_d, B_d are the step until the new target acts and A_r, B_r the rest of it. Nothing measures the root's position
+and velocity; the regression finds them from soles that stay where they are, and trusts encoders, gyroscope and
+orientation by their noise. Disturbances W are those that the soles leave free: nothing but a step moves a foot that
+rests.
 """
 
 from dataclasses import dataclass
@@ -30,7 +35,7 @@ class Noise:
     gyro_rad_s: float = 0.115
     joint_rad: float = 0.008
     joint_vel_rad_s: float = 0.29
-    tip_rad: float = 0.02
+    tip_rad: float = 0.005
     """Of the feet on the floor: the whole robot turns with them about the middle of the soles that rest."""
     tip_return: float = 0.01
     """Share of a tip that the floor takes back in a physics step."""
@@ -40,6 +45,14 @@ class Noise:
     push_rad_s: float = 0.045
     push_joint_rad: float = 0.003
     push_joint_rad_s: float = 0.1
+    target_rad: float = 0.003
+    """By which targets differ from what this controller computes: the network's corrections."""
+
+
+DELAY_PHYSICS_STEPS = 1
+"""Until a target acts. Robots have some delay, and one that has none fares no worse for it."""
+READ_BACK_RAD = 1e-3
+"""How exactly the last target is known, for the regression's sake."""
 
 
 def observation_matrix(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
@@ -66,25 +79,31 @@ def observed_gains(
     noise: Noise,
     settle_steps: int = 60,
 ) -> np.ndarray:
-    """(T, nu, 6 + 2 n) gains on the observed errors."""
-    n = model.nv - 6
-    sensors = (noise.torso_rad, noise.gyro_rad_s, noise.joint_rad, noise.joint_vel_rad_s)
-    of_sensors = np.diag(np.repeat(sensors, [3, 3, n, n]) ** 2)
+    """(T, nu, 6 + 2 n + nu) gains on the observed errors and on the last target's."""
+    n, nu, size = model.nv - 6, model.nu, 2 * model.nv
+    sensors = (noise.torso_rad, noise.gyro_rad_s, noise.joint_rad, noise.joint_vel_rad_s, READ_BACK_RAD)
+    of_sensors = np.diag(np.repeat(sensors, [3, 3, n, n, nu]) ** 2)
     places = (noise.push_m, noise.push_rad, noise.push_joint_rad)
     pushes = (*places, noise.push_m_s, noise.push_rad_s, noise.push_joint_rad_s)
     of_pushes = np.diag(np.repeat(pushes, [3, 3, n, 3, 3, n]) ** 2)
-    covariance, output = 10 * of_pushes, np.empty((len(reference), model.nu, len(of_sensors)))
+    covariance = block_diag(10 * of_pushes, np.zeros((nu, nu)))
+    output = np.empty((len(reference), nu, len(of_sensors)))
     tips = noise.tip_rad * tipping(model, reference, contacts)
     for frame in [1] * settle_steps + list(range(1, len(reference))):
-        c = observed[frame]
+        c = block_diag(observed[frame], np.eye(nu))
         seen = covariance @ c.T
         regression = cho_solve(cho_factor(c @ seen + of_sensors), seen.T).T
-        output[frame] = gains[frame] @ regression
-        reaction = linear.control[frame] @ output[frame]
-        grown = linear.state[frame] - reaction @ c
+        when_it_acts = np.hstack(linear.over(frame, DELAY_PHYSICS_STEPS))
+        rest_state, rest_control = linear.over(frame, linear.physics_steps - DELAY_PHYSICS_STEPS)
+        output[frame] = gains[frame] @ when_it_acts @ regression
+        by_target = np.vstack([rest_control, np.eye(nu)])
+        reaction = by_target @ output[frame]
+        grown = np.vstack([rest_state @ when_it_acts, np.zeros((nu, size + nu))]) - reaction @ c
         free = block_diag(linear.free_part[frame], linear.free_part[frame])
-        covariance = grown @ (covariance + free @ of_pushes @ free.T) @ grown.T + reaction @ of_sensors @ reaction.T
-        covariance += tips[frame] @ tips[frame].T
+        covariance[:size, :size] += free @ of_pushes @ free.T
+        covariance = grown @ covariance @ grown.T + reaction @ of_sensors @ reaction.T
+        covariance += noise.target_rad**2 * by_target @ by_target.T
+        covariance[:size, :size] += tips[frame] @ tips[frame].T
     output[0] = output[1]
     return output
 

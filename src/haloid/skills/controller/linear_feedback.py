@@ -33,9 +33,9 @@ class FeedbackWeights:
     torso_vel_rad_s: float = 0.75
     joint_rad: float = 0.4
     joint_vel_rad_s: float = 9.5
-    torque_of_limit: float = 0.07
+    torque_of_limit: float = 0.1
     """Share of a motor's torque limit."""
-    sole_force_of_load: float = 0.33
+    sole_force_of_load: float = 0.6
     """Change of a sole's force as a share of the load it bears: feet must neither tip nor slip."""
     settle_steps: int = 100
     """Riccati steps at the last frame before the recursion goes backwards."""

@@ -39,6 +39,11 @@ class LinearModel:
     """(T, 2 nv, 2 nv) A"""
     control: np.ndarray
     """(T, 2 nv, nu) B"""
+    physics_state: np.ndarray
+    """(T, 2 nv, 2 nv) the same of a single physics step, of which the control step has `physics_steps`."""
+    physics_control: np.ndarray
+    """(T, 2 nv, nu)"""
+    physics_steps: int
     force_by_state: np.ndarray
     """(T, 3 s, 2 nv) change of the floor's forces on the soles, world axes, by an error of the state with soles in
     place; 0 for soles that do not rest."""
@@ -46,6 +51,14 @@ class LinearModel:
     """(T, 3 s, nu)"""
     free_part: np.ndarray
     """(T, nv, nv) 1 − M⁻¹Jᵀ(J M⁻¹Jᵀ)⁻¹J: what remains of a sudden change when the soles do not give way."""
+
+    def over(self, frame: int, physics_steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """A and B over a part of the control step."""
+        state, control = np.eye(self.state.shape[1]), np.zeros(self.control.shape[1:])
+        for _ in range(physics_steps):
+            state = self.physics_state[frame] @ state
+            control = self.physics_state[frame] @ control + self.physics_control[frame]
+        return state, control
 
 
 def linear_model(
@@ -65,6 +78,7 @@ def linear_model(
     substeps = max(1, round(reference.step_s / model.opt.timestep))
     size = 2 * model.nv
     state, control = np.empty((len(reference), size, size)), np.empty((len(reference), size, model.nu))
+    physics_state, physics_control = np.empty_like(state), np.empty_like(control)
     soles = 3 * len(contacts.geom_ids)
     force_by_state, force_by_control = (
         np.zeros((len(reference), soles, size)),
@@ -85,13 +99,15 @@ def linear_model(
             force_by_state[frame][rows], force_by_control[frame][rows], free_part[frame] = _hold(
                 free_model, data, contacts.geom_ids[resting], one_state, one_control, tip_return
             )
-        state[frame], control[frame] = one_state, one_control
+        state[frame], control[frame] = physics_state[frame], physics_control[frame] = one_state, one_control
         for _ in range(substeps - 1):
             control[frame] = one_state @ control[frame] + one_control
             state[frame] = one_state @ state[frame]
-    for values in (state, control, force_by_state, force_by_control, free_part):
+    for values in (state, control, physics_state, physics_control, force_by_state, force_by_control, free_part):
         values[0] = values[1]
-    return LinearModel(state, control, force_by_state, force_by_control, free_part)
+    return LinearModel(
+        state, control, physics_state, physics_control, substeps, force_by_state, force_by_control, free_part
+    )
 
 
 def _push(model: mujoco.MjModel, data: mujoco.MjData, geom_ids: np.ndarray, force_w_n: np.ndarray) -> None:

@@ -3,7 +3,7 @@
 In: a motion of T frames and the compiled training model (floating root first, position servos, spheres as soles). Out:
 `ControllerTables`. For the control step that should bring the robot to frame t, send
 
-    target_rad[t] + gain[t] @ e,    e = observed errors against frame t.
+    target_rad[t] + gain[t] @ e,    e = observed errors against frame t, and last_target_rad[t] − the last target.
 
 The servo's torque over the step is kp·(target − q) − kd·dq with q and dq on their way from frame t−1 to t, so the
 feed-forward is taken at the middle of the step: q + (kd/kp) dq + τ/kp. When the step begins, the robot is at frame t−1
@@ -37,8 +37,11 @@ class ControllerTables:
     target_rad: np.ndarray
     """(T, n)"""
     gain: np.ndarray
-    """(T, n, 6 + 2 n) on e, frame t − measured: torso rotation (the rotation vector of R_robotᵀ R_reference, in the
-    torso's axes, rad), angular velocity of the pelvis in its axes (rad/s), joint angles (rad), velocities (rad/s)."""
+    """(T, n, 6 + 3 n) on e, frame t − measured: torso rotation (the rotation vector of R_robotᵀ R_reference, in the
+    torso's axes, rad), angular velocity of the pelvis in its axes (rad/s), joint angles (rad), velocities (rad/s); and
+    last_target_rad[t] − the target sent last, or 0 if there was none."""
+    last_target_rad: np.ndarray
+    """(T, n) the target of the step before, had there been nothing to correct."""
     contacts: SoleContacts
     forces: ReferenceForces
     reference: ReferenceStates
@@ -60,9 +63,11 @@ def controller_tables(
     full_gain = feedback_gains(model, reference, contacts, forces, linear, weights)
     observed, step = observation_matrices(model, reference)
     gain = observed_gains(model, reference, contacts, linear, full_gain, observed, noise)
-    target_rad += np.einsum("tij,tj->ti", gain, ahead_of_shown(reference, shown) - step)
+    last_target_rad = np.concatenate([target_rad[:1], target_rad[:-1]])
+    offset = ahead_of_shown(reference, shown) - step
+    target_rad += np.einsum("tij,tj->ti", gain[:, :, : offset.shape[1]], offset)
     target_rad[0], gain[0] = target_rad[1], gain[1]
-    return ControllerTables(scalar_joints(model), target_rad, gain, contacts, forces, reference)
+    return ControllerTables(scalar_joints(model), target_rad, gain, last_target_rad, contacts, forces, reference)
 
 
 def feedforward_targets(model: mujoco.MjModel, reference: ReferenceStates, forces: ReferenceForces) -> np.ndarray:
