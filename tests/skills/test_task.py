@@ -16,6 +16,7 @@ from haloid.motions.load import load_motion
 from haloid.skills import task as task_module
 from haloid.skills.actions import FeedforwardActions, MjlabActions
 from haloid.skills.controller.estimate import Noise
+from haloid.skills.controller.linear_feedback import FeedbackWeights
 from haloid.skills.controller.tables import controller_tables
 from haloid.skills.robot import tracked_robot
 from haloid.skills.task import TaskConfig, build_task
@@ -80,11 +81,12 @@ def test_impossible_settings_are_refused(stand, tmp_path: Path):
 
 
 def test_the_controller_is_the_best_in_trials_and_the_first_that_never_falls_ends_them(stand, monkeypatch):
-    assumed = (Noise(tip_rad=0.01), Noise(tip_rad=0.02), Noise(tip_rad=0.03), Noise(tip_rad=0.04))
+    assumed = [(FeedbackWeights(), Noise(tip_rad=tip_rad)) for tip_rad in (0.01, 0.02, 0.03)]
+    assumed.append((FeedbackWeights(com_m=0.02), Noise()))
     model, motion = tracked_robot("g1").model, load_motion(stand)
-    gains = [controller_tables(model, motion, noise=noise).gain for noise in assumed]
-    monkeypatch.setattr(task_module, "TIPPING", assumed)
-    for successes, best in (((0.3, 0.9, 0.5, 0.8), 1), ((0.3, 0.9, 1.0), 2)):
+    gains = [controller_tables(model, motion, *settings).gain for settings in assumed]
+    monkeypatch.setattr(task_module, "CONTROLLERS", assumed)
+    for successes, best in (((0.3, 0.9, 0.5, 0.8), 1), ((0.3, 0.9, 1.0), 2), ((0.3, 0.9, 0.5, 0.95), 3)):
         trials = [Trial(success, survival=0.9, body_error_m=0.05) for success in successes]
         monkeypatch.setattr(task_module, "try_out", lambda *_, trials=trials: trials.pop(0))
         task = build_task(TaskConfig((stand,), robots=4, threads=1, randomisation="none"))

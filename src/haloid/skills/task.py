@@ -31,8 +31,13 @@ FEEDFORWARD_ACTION_RATE = -0.01
 """A tenth of mjlab's weight: quick changes of the action are the controller's feedback, not to be unlearned."""
 CLAMPED_WEIGHTS = FeedbackWeights(torque_of_limit=0.2)
 """A foot that cannot tip lets the feedback be stiffer, and unknown loads ask for it."""
-TIPPING = (Noise(), Noise(tip_return=0.15), Noise(tip_rad=0.01))
-"""What the controllers that are tried assume about feet; the first that never falls is taken."""
+CONTROLLERS = (
+    (FeedbackWeights(), Noise()),
+    (FeedbackWeights(), Noise(tip_return=0.15)),
+    (FeedbackWeights(), Noise(tip_rad=0.01)),
+    (FeedbackWeights(com_m=0.016, com_vel_m_s=0.18), Noise(tip_return=0.5)),
+)
+"""What is tried: assumptions about feet, and a gentler one for jumps; the first that never falls is taken."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +119,8 @@ def _best_controller(
 ) -> ControllerTables:
     reference = reference_of(robot, [motion], ["motion"])
     best, best_score = None, -np.inf
-    for assumed in TIPPING:
-        tables = controller_tables(model, motion, noise=assumed)
+    for weights, assumed in CONTROLLERS:
+        tables = controller_tables(model, motion, weights, assumed)
         actions = _actions(config, robot, reference, [tables])
         starts, silent = _starts([tables]), torch.zeros(ROBOTS, actions.outputs)
         found = try_out(
