@@ -26,7 +26,7 @@ class PpoConfig:
     entropy: float = 0.0
     first_std: float = 0.03
     """Standard deviation of the actions at the start, in units of network output. Small: at 0.15 (33 mrad of target) a
-    walk that never falls falls always, and what keeps it up then is not what it needs without exploration."""
+    walk that never falls falls nearly always, and what keeps it up then is not what it needs without exploration."""
     critic_first: int = 5
     """Iterations at the start in which only the critic learns."""
     max_grad_norm: float = 1.0
