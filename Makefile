@@ -1,12 +1,13 @@
 # make demo    set up what is needed and run the main job on a simulated robot
 # make test    set up what is needed and run all tests, on the built wheel and on the checkout
 # make check   linter, formatter and type checker
+# make docs    the documentation as a site in out/site; a broken link is an error
 # make setup   set up for development
 # make clean   remove everything that is made here
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-wheel check setup clean
+.PHONY: help demo test test-wheel check docs setup clean
 
 # The first Python of at least 3.11 on the PATH; another one: make demo PYTHON=/path/to/python
 PYTHON ?= $(shell for p in python3.11 python3 python; do \
@@ -43,6 +44,9 @@ check: .venv/.dev-stamp
 	@.venv/bin/ruff format --check .
 	@.venv/bin/pyright
 
+docs: .venv/.dev-stamp
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet --strict
+
 setup: .venv/.dev-stamp
 
 clean:
@@ -58,7 +62,7 @@ clean:
 .venv/.dev-stamp: $(SPECIFIED)
 	@$(call make-venv,.venv)
 	@echo "Installing haloid and everything its tests need into .venv"
-	@.venv/bin/python $(PIP_INSTALL) --editable '.[logs,search,sysid,learn,mjlab,cluster,dev]'
+	@.venv/bin/python $(PIP_INSTALL) --editable '.[logs,search,sysid,learn,mjlab,cluster,mjx,view,docs,dev]'
 	@touch .venv/.core-stamp $@
 
 .venv-wheel/.stamp: $(SPECIFIED)

@@ -1,3 +1,7 @@
+import errno
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,3 +118,42 @@ def test_folder_that_cannot_be_made(tmp_path: Path):
 def test_root_is_refused():
     with pytest.raises(OutputError, match="not written by haloid"):
         write(Path("/"), {})
+
+
+@pytest.fixture(scope="module")
+def dead_process() -> int:
+    """The number of a process that has ended."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    return ended.pid
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, dead_process: int):
+    abandoned = tmp_path / f".out.{dead_process}-0123abcd.part"
+    abandoned.mkdir()
+    (abandoned / "half.txt").write_text("half")
+    (tmp_path / f".result.json.{dead_process}-0123abcd.part").write_text("half")
+    running, foreign = tmp_path / f".out.{os.getpid()}-0123abcd.part", tmp_path / ".out.mine.part"
+    running.mkdir()
+    foreign.write_text("mine")
+    write(tmp_path / "out", {"a.txt": "a"})
+    assert names(tmp_path) == {"out", running.name, foreign.name, f".result.json.{dead_process}-0123abcd.part"}
+    with atomic_file(tmp_path / "result.json") as beside:
+        beside.write_text("{}")
+    assert names(tmp_path) == {"out", "result.json", running.name, foreign.name}
+
+
+@pytest.mark.parametrize("context", [atomic_file, atomic_directory])
+def test_a_full_disk_is_told_with_the_name_of_the_result(tmp_path: Path, context):
+    with pytest.raises(OutputError) as caught, context(tmp_path / "result"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert str(caught.value) == (
+        f"Cannot write {tmp_path / 'result'}: the system says «no space left on device». "
+        "Make room, or give another place."
+    )
+    assert names(tmp_path) == set()
+
+
+def test_other_errors_of_the_system_are_not_ours(tmp_path: Path):
+    with pytest.raises(ConnectionError), atomic_file(tmp_path / "result"):
+        raise ConnectionError("the network is gone")

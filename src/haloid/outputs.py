@@ -4,20 +4,30 @@
 next to it to write to. When the block ends the result is renamed into place; when it fails, or is interrupted,
 what was written is removed and the destination is as it was.
 
+What lies beside the destination bears the number of its process: the next run removes what a killed one left. Where the
+disk is full, that is told with the destination's name.
+
 A directory written here carries `.haloid`, the list of the files in it. An existing directory is replaced only
 if that list accounts for everything it holds, so that no file of somebody else's is ever lost.
 """
 
+import errno
+import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from haloid.errors import HaloidError
 
 MANIFEST = ".haloid"
 """Names the files of an output directory, one a line, relative to it."""
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a disk, or of a user's share of it, that has no room."""
 
 
 class OutputError(HaloidError):
@@ -38,10 +48,18 @@ def atomic_file(path: Path) -> Iterator[Path]:
         raise OutputError(path, "it is a directory", "Give the name of a file.")
     destination = path.resolve()  # through a link, so that the link survives
     _make_parent(path, destination)
-    beside = _beside(destination)
+    with part_beside(destination) as beside:
+        with _told_when_full(path):
+            yield beside
+        _rename(beside, destination, path)
+
+
+@contextmanager
+def part_beside(file: Path) -> Iterator[Path]:
+    """A path beside `file` to write to and rename; what is still there when the block ends is removed."""
+    beside = _beside(file)
     try:
         yield beside
-        _rename(beside, destination, path)
     finally:
         beside.unlink(missing_ok=True)
 
@@ -58,9 +76,10 @@ def atomic_directory(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise _unwritable(path, error) from error
     try:
-        yield beside
-        manifest = "".join(f"{name}\n" for name in sorted(_files(beside)))
-        (beside / MANIFEST).write_text(manifest, encoding="utf-8")
+        with _told_when_full(path):
+            yield beside
+            manifest = "".join(f"{name}\n" for name in sorted(_files(beside)))
+            (beside / MANIFEST).write_text(manifest, encoding="utf-8")
         _replace_directory(beside, destination, path)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -105,7 +124,42 @@ def _files(folder: Path) -> set[str]:
 
 
 def _beside(destination: Path) -> Path:
-    return destination.with_name(f".{destination.name}.{secrets.token_hex(4)}.part")
+    _remove_abandoned(destination)
+    return destination.with_name(f".{destination.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+
+
+def _remove_abandoned(destination: Path) -> None:
+    """Removes what processes that are no more left beside the destination."""
+    part = re.compile(rf"\.{re.escape(destination.name)}\.(\d+)-[0-9a-f]{{8}}\.part")
+    with suppress(OSError):
+        for path in destination.parent.iterdir():
+            match = part.fullmatch(path.name)
+            if match is None or _is_running(int(match.group(1))):
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
+
+
+@contextmanager
+def _told_when_full(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise _unwritable(path, error) from error
 
 
 def _make_parent(path: Path, destination: Path) -> None:
@@ -126,4 +180,13 @@ def _rename(source: Path, destination: Path, path: Path) -> None:
 
 def _unwritable(path: Path, error: OSError) -> OutputError:
     reason = (error.strerror or str(error)).lower()
-    return OutputError(path, f"the system says «{reason}»", "Check the folder above it, or give another place.")
+    return OutputError(path, f"the system says «{reason}»", remedy(error))
+
+
+def remedy(error: OSError) -> str:
+    """What to do about a file that cannot be written."""
+    if error.errno in FULL:
+        return "Make room, or give another place."
+    if error.errno == errno.ENOENT:
+        return "Create the folder, or give another place."
+    return "Check the folder above it, or give another place."

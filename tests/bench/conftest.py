@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haloid.bench.table2 import PAYLOAD_LINKS
+from haloid.bench.identification.table2 import PAYLOAD_LINKS
 from haloid.robots.inertia import LinkParameters, read_links
 from haloid.robots.load import load_spec
 from haloid.robots.patch import Patch, write_patch

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haloid.bench.skill_table import Measured
-from haloid.skills.evaluate import Evaluation, EvaluationConfig
-from haloid.skills.metrics import ERRORS, RunMetrics
+from haloid.bench.skills.table import Measured
+from haloid.skills.evaluation.evaluate import Evaluation, EvaluationConfig
+from haloid.skills.evaluation.metrics import ERRORS, RunMetrics
 
 
 def ran(**errors: float) -> RunMetrics:
@@ -30,7 +30,7 @@ def measured(motion: str, method: str, *runs: RunMetrics) -> Measured:
         config=EvaluationConfig(starts=len(runs)),
         motion=motion,
         joint_names=(),
-        layout=unused,
+        description=unused,
         reference=unused,
         runs=(),
         metrics=runs,

@@ -27,7 +27,9 @@ def test_the_readme_has_the_kept_results(results):
 
 
 def test_a_missed_target_is_shown_as_missed():
-    result = {"benchmark": "noise", "targets": [{"target": "MISSED: coverage 0.8", "met": False}]}
-    section = readme_section([result])
+    target = {"target": "MISSED: coverage 0.8", "met": False}
+    headline = {"rms_over_bound": 1.1, "coverage95": 0.8}
+    section = readme_section([{"benchmark": "noise", "headline": headline, "targets": [target]}])
     assert section.startswith(BEGIN)
-    assert "| `haloid bench noise` | MISSED: coverage 0.8 |" in section
+    assert "| – | 1.10; 80.0% | `haloid bench noise` |" in section
+    assert "- `haloid bench noise`: MISSED: coverage 0.8" in section

@@ -6,30 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from haloid.cli.runs import write_runs
-from haloid.lab.excitation import Excitation
-from haloid.lab.loads import halo_setting
-from haloid.lab.record import record
-from haloid.lab.robot import LabRobot
-from haloid.lab.sensors import Sensors
-
-STILL = Excitation(duration_s=3.0, leg_amplitude_rad=1e-4, waist_amplitude_rad=1e-4, arm_amplitude_rad=1e-4)
+from tests.small_recordings import write_small_recordings
 
 
 @pytest.fixture(scope="session")
 def made_recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("recordings")
-    sensors, shaken = Sensors(noise_rad=5e-4), Excitation(duration_s=3.0)
-    bare, loaded = LabRobot(), LabRobot(loads=halo_setting(1))
-    runs = [
-        record(bare, sensors, shaken, seed=1, name="unloaded-1"),
-        record(loaded, sensors, shaken, seed=2, name="loaded-1"),
-        record(loaded, sensors, shaken, seed=3, name="loaded-2"),
-        record(loaded, sensors, STILL, seed=4, name="still"),
-    ]
-    write_runs(runs, folder, folder / "truth")
-    return folder
+    return write_small_recordings(tmp_path_factory.mktemp("recordings"))
 
 
 @pytest.fixture

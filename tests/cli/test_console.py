@@ -76,3 +76,37 @@ def test_table_fits_80_columns(capsys: pytest.CaptureFixture[str]):
     assert max(map(len, lines)) <= 80
     assert lines[-1] == "95 % intervals"
     assert any("right_wrist_yaw_link" in line and "12.25" in line for line in lines)
+
+
+def test_a_terminal_shows_bar_time_left_and_a_curve(terminal: io.StringIO, monkeypatch):
+    now_s = 0.0
+    monkeypatch.setattr(console.time, "monotonic", lambda: now_s)
+    lines: list[str] = []
+    say = console.Progress("Training", lines.append)
+    for number, reward in enumerate((0.0, 1.0, 2.0), start=1):
+        now_s += 30.0
+        say(f"iteration {number}", done=number / 4, value=reward)
+    assert lines[0] == "Training: iteration 1  ━━━━╌╌╌╌╌╌╌╌╌╌╌╌ 25 % 1:30 left"
+    assert lines[2] == "Training: iteration 3  ━━━━━━━━━━━━╌╌╌╌ 75 % 0:30 left  ▁▅█"
+
+
+def test_words_that_count_fill_the_bar(terminal: io.StringIO):
+    lines: list[str] = []
+    say = console.Progress("Recording", lines.append)
+    say("loaded run 2 of 4")
+    say("stage 1, 4 of 8 steps, iteration 3")
+    assert lines == [
+        "Recording: loaded run 2 of 4  ━━━━╌╌╌╌╌╌╌╌╌╌╌╌ 25 %",
+        "Recording: stage 1, 4 of 8 steps, iteration 3",
+    ]
+
+
+def test_first_words_are_shown_at_once(capsys: pytest.CaptureFixture[str]):
+    with console.progress("Training", "loads PyTorch"):
+        assert capsys.readouterr().err == "Training: loads PyTorch\n"
+
+
+def test_clock_and_curve():
+    assert [console.clock(s) for s in (7, 90, 3725)] == ["0:07", "1:30", "1:02:05"]
+    assert console.sparkline([1.0]) == ""
+    assert console.sparkline([1.0, 1.0]) == "▁▁"

@@ -1,7 +1,9 @@
 """The words and exit statuses of `haloid` itself, most of them through a tiny command registered for the test."""
 
+import errno
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +15,7 @@ import pytest
 import haloid
 from haloid.cli import main as cli
 from haloid.errors import HaloidError
+from haloid.outputs import atomic_directory
 
 HEAVY = ("mujoco", "pinocchio", "matplotlib", "scipy", "torch", "jax")
 
@@ -37,7 +40,7 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Config], No
         module = ModuleType("haloid.cli.weigh")
         module.__dict__.update(Config=Config, run=run)
         monkeypatch.setitem(sys.modules, "haloid.cli.weigh", module)
-        monkeypatch.setattr(cli, "COMMANDS", (*cli.COMMANDS, "weigh"))
+        monkeypatch.setitem(cli.COMMANDS, "weigh", "weigh")
 
     return register
 
@@ -153,10 +156,18 @@ print("LOADED", [name for name in {HEAVY!r} if name in sys.modules])
     assert done.stdout.endswith("LOADED []\n")
 
 
-def test_no_command_shows_the_overview_on_stderr():
+def test_no_command_shows_where_to_start_on_stderr():
     done = command()
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("usage: haloid COMMAND [OPTIONS]\n")
+    assert done.stderr == cli.ORIENTATION + "\n"
+    assert all(name in cli.COMMANDS for name in re.findall(r"^  haloid (\w+)", cli.ORIENTATION, re.MULTILINE))
+
+
+def test_completion_knows_every_command_and_its_options():
+    done = command("--tyro-print-completion", "bash")
+    assert done.returncode == 0, done.stderr
+    assert all(name in done.stdout for name in cli.COMMANDS)
+    assert "--payload-links" in done.stdout
 
 
 def test_version():
@@ -171,3 +182,41 @@ def test_reader_that_leaves_is_no_traceback():
     done = subprocess.run(line, stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=60)
     os.close(write_end)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_terminal_that_lacks_letters_shows_question_marks():
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    command = [sys.executable, "-m", "haloid", "inspect", "größe.csv"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 1 and "Traceback" not in ended.stderr
+    assert "gr" in ended.stderr and "e.csv" in ended.stderr
+
+
+def test_a_full_disk_without_a_name(register, capsys):
+    def run(_: Config) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    register(run)
+    assert cli.main(["weigh"]) == 1
+    assert "No space left on device: a file could not be written" in capsys.readouterr().err
+
+
+def test_sigterm_ends_the_command_in_good_order(register, capsys, tmp_path):
+    def run(_: Config) -> None:
+        with atomic_directory(tmp_path / "out"):
+            os.kill(os.getpid(), signal.SIGTERM)
+            signal.pause()
+
+    register(run)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert cli.main(["weigh"]) == 143
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert "haloid: terminated" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_closed_standard_output_is_no_error():
+    ended = subprocess.run(f"{sys.executable} -m haloid --version >&-", shell=True, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -16,7 +16,7 @@ from haloid.engines.fragments import Fragments
 from haloid.engines.physics import JOINT_KINDS, LINK_KINDS, Column, Physics
 from haloid.engines.simulate import Simulator
 from haloid.robots.clamp import clamp
-from haloid.robots.gains import gain_set
+from haloid.robots.description import describe
 from haloid.robots.inertia import LinkParameters, write_links
 from haloid.robots.load import load_spec
 from haloid.robots.servos import set_motors, set_servos
@@ -62,13 +62,77 @@ def g1_scene(
     gains_vary: bool = False,
     friction: float = 0.5,
 ) -> Scene:
-    spec, gains = load_spec("g1"), gain_set("g1", "stiff")
+    spec, gains = load_spec("g1"), describe("g1").gain_set("stiff")
     set_motors(spec, tuple(gains.kp)) if torque else set_servos(spec, gains.kp, gains.kd)
     spec = clamp(spec, link)
     order = Simulator(spec, TIMESTEP_S).dof_joints
     kp, kd = (np.array([by_name[joint] for joint in order]) for by_name in (gains.kp, gains.kd))
     return _scene(spec, np.random.default_rng(seed), kp, kd, friction=friction, swing_rad=0.05, torque=torque,
                   gains_vary=gains_vary, rows=4)  # fmt: skip
+
+
+HANGING = """
+<mujoco>
+  <worldbody>
+    <body name="upper">
+      <joint name="shoulder" axis="0 1 0"/><inertial mass="2" pos=".01 .02 -.15" diaginertia=".02 .018 .004"/>
+      <body name="hand" pos="0 0 -.3">
+        <joint name="elbow" axis="1 .2 0"/><inertial mass=".8" pos=".03 -.02 -.06" diaginertia=".002 .0025 .001"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <position joint="shoulder" forcerange="-3 3"/><position joint="elbow" forcerange="-3 3"/>
+  </actuator>
+</mujoco>"""
+
+
+def hanging_arm() -> Scene:
+    """Two joints that do not rub: the smallest robot, some of its servos at their limits."""
+    spec = mujoco.MjSpec.from_string(HANGING)
+    return _scene(spec, np.random.default_rng(5), np.array([40.0, 20.0]), np.array([2.0, 1.0]), friction=0.0,
+                  swing_rad=0.1, torque=False, gains_vary=False, rows=3)  # fmt: skip
+
+
+LEG = """
+<mujoco>
+  <option {option}/>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 .1" conaffinity="1" contype="0"/>
+    <body name="thigh" pos="0 0 .34">
+      <joint name="lift" type="slide" axis="0 0 1"/><joint name="hip" axis="0 1 0"/>
+      <geom type="capsule" size=".03" fromto="0 0 0 0 0 -.2" mass="3" contype="0" conaffinity="0"/>
+      <body name="foot" pos="0 .01 -.3">
+        <joint name="roll" axis="1 0 0"/><joint name="pitch" axis="0 1 0"/>
+        <inertial pos=".01 .002 -.02" mass=".8" diaginertia=".001 .002 .002"/>
+        {foot}
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <position joint="lift"/><position joint="hip"/><position joint="roll"/><position joint="pitch"/>
+  </actuator>
+</mujoco>"""
+
+
+def standing_leg(foot: str, *, friction: float, option: str = "") -> Scene:
+    """A leg on a lift, pressed on the floor with the geoms `foot`."""
+    spec = mujoco.MjSpec.from_string(LEG.format(foot=foot, option=option))
+    for geom in spec.body("foot").geoms:
+        geom.conaffinity = 0
+    simulator = Simulator(spec, TIMESTEP_S, contact=True)
+    rng = np.random.default_rng(3)
+    scene = _scene(spec, rng, np.array([2000.0, 80.0, 30.0, 30.0]), np.array([60.0, 4.0, 1.0, 1.0]), friction=friction,
+                   swing_rad=0.004, torque=False, gains_vary=False, rows=5)  # fmt: skip
+    data = mujoco.MjData(simulator.model)
+    mujoco.mj_forward(simulator.model, data)
+    sole = min((c.dist for c in data.contact), default=0.0)
+    start = np.array([-0.0006 - sole, 0.01, -0.004, -0.01])
+    inputs = scene.fragments.inputs + start + np.array([-0.03, 0.0, 0.0, 0.0])
+    physics = replace(scene.physics, bias=np.zeros(4))
+    q0 = np.tile(start, (2, 1)) + np.array([[0.0], [1e-4]])
+    return replace(scene, simulator=simulator, physics=physics, fragments=replace(scene.fragments, inputs=inputs),
+                   q0=q0, v0=0.05 * scene.v0)  # fmt: skip
 
 
 def without_the_room(spec: mujoco.MjSpec) -> mujoco.MjSpec:

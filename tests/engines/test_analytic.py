@@ -213,9 +213,9 @@ UNSUPPORTED = {
 }
 
 
-def arm(contact: bool = False, **parts: str) -> Simulator:
+def arm(**parts: str) -> Simulator:
     text = ARM.format(**{"option": "", "joint": "", "body": "", "more": ""} | parts)
-    return Simulator(mujoco.MjSpec.from_string(text), 0.005, contact=contact)
+    return Simulator(mujoco.MjSpec.from_string(text), 0.005)
 
 
 @pytest.mark.parametrize("feature", UNSUPPORTED)
@@ -227,7 +227,7 @@ def test_words_for_models_that_the_step_leaves_out(feature):
     )
 
 
-def test_words_for_contact_and_more():
+def test_words_for_two_things_at_once():
     AnalyticEngine(arm())
-    with pytest.raises(UnsupportedModelError, match="a model with contact and gravity compensation; use --engine"):
-        AnalyticEngine(arm(contact=True, **UNSUPPORTED["gravity compensation"]))
+    with pytest.raises(UnsupportedModelError, match="a model with tendons and gravity compensation; use --engine"):
+        AnalyticEngine(arm(**UNSUPPORTED["gravity compensation"], **UNSUPPORTED["tendons"]))

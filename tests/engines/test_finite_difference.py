@@ -5,14 +5,13 @@ import numpy as np
 import pytest
 from tests.engines.scenes import step_plainly, tree_scene
 
-from haloid.engines.analytic import AnalyticEngine, UnsupportedModelError
 from haloid.engines.finite_difference import FiniteDifferenceEngine
 from haloid.engines.fragments import Fragments
 from haloid.engines.physics import Column
 from haloid.engines.simulate import Simulator
 from haloid.robots.clamp import clamp
+from haloid.robots.description import describe
 from haloid.robots.floor import add_floor
-from haloid.robots.gains import gain_set
 from haloid.robots.load import load_spec
 from haloid.robots.servos import set_servos
 
@@ -92,7 +91,7 @@ def test_many_columns_are_the_single_columns(monkeypatch):
 @pytest.fixture(scope="module")
 def standing() -> tuple[Simulator, Fragments, np.ndarray]:
     """The G1 on its clamped left foot; that leg bends and the straight right one is pressed on the floor."""
-    spec, gains = load_spec("g1"), gain_set("g1", "stiff")
+    spec, gains = load_spec("g1"), describe("g1").gain_set("stiff")
     set_servos(spec, gains.kp, gains.kd)
     spec = clamp(spec, "left_ankle_roll_link")
     add_floor(spec, "left_ankle_roll_link")
@@ -132,8 +131,3 @@ def test_contact_can_be_differentiated(standing):
         expected = (ends[0] - ends[1]) / (2 * nudge)
         np.testing.assert_allclose(found.by_parameter[..., i], expected, rtol=0, atol=1e-4 * np.abs(expected).max())
         assert np.abs(expected).max() > 1e-5
-
-
-def test_the_analytic_engine_leaves_contact_to_this_one(standing):
-    with pytest.raises(UnsupportedModelError, match="cannot differentiate a model with contact; use --engine finite-"):
-        AnalyticEngine(standing[0])

@@ -2,7 +2,11 @@
 
 import multiprocessing
 import os
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,3 +104,38 @@ def test_an_error_inside_ends_the_processes_too():
     while set(multiprocessing.active_children()) - before and time.monotonic() < deadline:
         time.sleep(0.05)
     assert set(multiprocessing.active_children()) <= before
+
+
+KILLED = """
+import os, signal, sys, time
+from tests.engines.test_workers import Plain, Workers, own_process
+
+with Workers(Plain(), 2) as workers:
+    print(*set(workers.map(own_process, range(8))), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def own_process(_engine: Plain, _piece: int) -> int:
+    return os.getpid()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not fork")
+def test_the_processes_end_with_a_parent_that_was_killed():
+    root = Path(__file__).parents[2]
+    killed = subprocess.run([sys.executable, "-c", KILLED], cwd=root, capture_output=True, text=True, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    started = [int(number) for number in killed.stdout.split()]
+    assert started
+    deadline = time.monotonic() + PATIENCE_S
+    while any(_runs(process) for process in started) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(_runs(process) for process in started)
+
+
+def _runs(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"  # whoever adopted it has yet to ask how it ended

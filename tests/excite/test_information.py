@@ -64,6 +64,6 @@ def test_the_score_ranks_motions_as_the_exact_bound_does(scenario):
         rows = np.arange(0, len(motion.time_s), KNOT_ROWS)[: 5 * ((len(motion.time_s) // KNOT_ROWS - 1) // 5) + 1]
         found = view.evaluate(motion.q_rad[rows], motion.dq_rad_s[rows], motion.ddq_rad_s2[rows])
         scores.append(found.log_det / 8)
-        bounds.append(-np.log(predicted_bound(scenario.heaviest, motion, LINKS, 0.0005).volume_per_parameter))
+        bounds.append(-np.log(predicted_bound(scenario.heaviest, motion, LINKS, 0.0005, "halo").volume_per_parameter))
     assert np.ptp(bounds) > 0.05
     np.testing.assert_allclose(np.diff(scores), np.diff(bounds), atol=0.1)

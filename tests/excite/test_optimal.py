@@ -46,7 +46,9 @@ def assert_within_limits(scenario, motion):
 def test_beats_multi_sines_by_the_exact_bound(scenario, design):
     sines = [default_reference(scenario, seed) for seed in range(3)]
     for robot in scenario.robots:
-        volumes = [predicted_bound(robot, m, LINKS, 0.0005).volume_per_parameter for m in (design.reference, *sines)]
+        volumes = [
+            predicted_bound(robot, m, LINKS, 0.0005, "halo").volume_per_parameter for m in (design.reference, *sines)
+        ]
         assert volumes[0] < 0.75 * min(volumes[1:])
 
 
@@ -107,5 +109,5 @@ def test_on_the_g1():
     assert_within_limits(scenario, motion)
     robot = LabRobot(loads=halo_setting(1))
     motions = (motion, default_reference(scenario, 0))
-    ours, sine = (predicted_bound(robot, one, G1_LINKS, 0.0005).volume_per_parameter for one in motions)
+    ours, sine = (predicted_bound(robot, one, G1_LINKS, 0.0005, "halo").volume_per_parameter for one in motions)
     assert ours < 0.8 * sine

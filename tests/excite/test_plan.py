@@ -7,8 +7,8 @@ from haloid.excite.default import default_reference
 from haloid.excite.plan import PlanError, plan_of, read_plan
 from haloid.lab.record import record
 from haloid.lab.sensors import Sensors
-from haloid.recordings.read import read_recording
-from haloid.recordings.write import write_recording
+from haloid.recordings.files.read import read_recording
+from haloid.recordings.files.write import write_recording
 
 
 @pytest.fixture

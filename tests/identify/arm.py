@@ -14,7 +14,7 @@ import numpy as np
 from haloid.engines.fragments import Fragments
 from haloid.engines.physics import Physics
 from haloid.engines.simulate import Simulator
-from haloid.identify.data import Dataset, build_simulator, prepare
+from haloid.identify.data.dataset import Dataset, build_simulator, prepare
 from haloid.lab.aging import Aging
 from haloid.lab.excitation import Excitation
 from haloid.lab.loads import Load, RigidLoad
@@ -23,11 +23,12 @@ from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors
 from haloid.lab.truth import Truth
 from haloid.recordings.recording import Recording
-from haloid.robots.gains import Gains
+from haloid.robots.servos import Gains
 
 ARM = """
 <mujoco model="arm">
   <compiler angle="radian"/>
+  <option timestep="0.005"/>
   <default><joint armature="0.02" damping="0.1" range="-2 2" actuatorfrcrange="-60 60"/></default>
   <worldbody>
     <body name="base" pos="0 0 1.5">
@@ -58,8 +59,11 @@ SHAKE = Excitation(duration_s=8.0, arm_amplitude_rad=0.9)
 
 
 def write_arm(folder: Path, text: str = ARM) -> str:
+    """Shaken around a bent elbow, where one there is: hanging straight, it tells less."""
     path = folder / "arm.xml"
     path.write_text(text)
+    if 'name="elbow" axis' in text:
+        path.with_suffix(".yaml").write_text("excitation_pose: {elbow: 0.5}\n")
     return str(path)
 
 

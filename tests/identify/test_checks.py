@@ -10,9 +10,9 @@ import pytest
 from tests.identify.arm import blank, simulator_of, write_arm
 
 from haloid.engines.physics import Column
-from haloid.identify.checks import check_engine, check_informative, check_inputs, check_links, check_unloaded
-from haloid.identify.data import DataError
-from haloid.identify.unknowns import Prior
+from haloid.identify.checks import check_informative, check_inputs, check_links, check_unloaded
+from haloid.identify.data.dataset import DataError
+from haloid.identify.problem.unknowns import Prior
 from haloid.robots.inertia import LinkError
 
 
@@ -67,17 +67,6 @@ def test_a_recording_in_both_places(loaded):
     both = replace(loaded, source=source)
     with refused("/data/run.csv was given both as loaded and as unloaded"):
         check_inputs([replace(both, payload="none")], [both], "two", ["hand"])
-
-
-def test_contact_needs_the_engine_that_knows_it(loaded):
-    double = replace(loaded, support="double", source=Path("/data/run.csv"))
-    with refused(
-        "run.csv is a double-support recording, and the analytic engine knows no contact; "
-        "use --engine finite-difference"
-    ):
-        check_engine(double, "analytic")
-    check_engine(double, "finite-difference")
-    check_engine(loaded, "analytic")
 
 
 def test_links_that_cannot_carry(loaded):

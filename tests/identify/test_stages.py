@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.identify.arm import blank, heavier_hand, lab_run, played, simulator_of, write_arm
+from tests.identify.arm import SHAKE, blank, heavier_hand, lab_arm, lab_run, played, simulator_of, write_arm
 
-from haloid.identify.answer import answer
-from haloid.identify.data import DataError
+from haloid.engines.physics import INERTIA_AT
+from haloid.identify.data.dataset import DataError
+from haloid.identify.problem.unknowns import ParameterError
+from haloid.identify.results.answer import answer
 from haloid.identify.stages import Identification, Settings, identify
-from haloid.identify.unknowns import ParameterError
 from haloid.lab.aging import Aging
 from haloid.lab.loads import Load, RigidLoad, halo_setting
 from haloid.lab.record import record
@@ -22,7 +23,7 @@ from haloid.robots.inertia import Payload, detach
 
 LOAD = Load("hand", 1.2, (0.02, 0.03, -0.04))
 NOISY = Sensors(noise_rad=5e-4, quantise=False)
-SMALL = Settings(payload_links=("hand",), rows=12, fragments=10)
+SMALL = Settings(payload_links=("hand",), payload_model="halo", rows=12, fragments=10)
 AS_ITS_PRIOR = Aging(mass_fraction=0.03 * 3**0.5, com_m=0.005 * 3**0.5, armature_fraction=0.1 * 3**0.5)
 """Uniform offsets of the prior's standard deviations."""
 
@@ -59,7 +60,7 @@ def test_two_stages_beat_one(aged):
     one = identify([], [loaded], replace(SMALL, stages="one"))
     assert one.stage1 is None and two.stage1 is not None
     assert np.all(np.abs(hand_errors(two, truth)) < 4 * two.stage2.std[:4])
-    assert np.any(np.abs(hand_errors(one, truth)) > 4 * one.stage2.std[:4])
+    assert two.doubts == () and "no model explains the readings of" in one.doubts[0]
     assert np.linalg.norm(hand_errors(two, truth)[1:]) < 0.3 * np.linalg.norm(hand_errors(one, truth)[1:])
     rms = {name: answer(found).rms_rad["heldout"] for name, found in (("two", two), ("one", one))}
     assert rms["two"] < 7e-4 < 5 * rms["two"] < rms["one"]
@@ -94,7 +95,8 @@ def test_error_bars_hold_over_aged_robots(arm):
         loaded, truth = lab_run(arm, aging=aging, loads=(LOAD,), sensors=NOISY, seed=2 * seed + 1)
         told = answer(identify([unloaded], [loaded], replace(SMALL, held_out=0.0, fragments=8)))
         link, true = told.links["hand"], truth.links["hand"]
-        mass_kg, com_m = detach(true, bare.links["hand"])
+        carried = detach(true, bare.links["hand"])
+        mass_kg, com_m = carried.mass_kg, carried.com_in_link_m
         ratios.append(
             np.concatenate(
                 [
@@ -179,24 +181,36 @@ def test_a_joint_that_never_moves_takes_the_papers_regulariser(arm, aged):
     assert np.all(np.isfinite(found.stage2.values))
 
 
+TURNED = np.array([[0.02, 0.003, -0.002], [0.003, 0.03, 0.001], [-0.002, 0.001, 0.025]])
+BODY = RigidLoad("hand", Payload(1.5, np.array([0.03, 0.02, -0.1]), TURNED))
+
+
 def test_a_payloads_inertia_is_found(arm):
-    turned = np.array([[0.02, 0.003, -0.002], [0.003, 0.03, 0.001], [-0.002, 0.001, 0.025]])
-    load = RigidLoad("hand", Payload(1.5, np.array([0.03, 0.02, -0.1]), turned))
-    loaded, truth = lab_run(arm, loads=(load,), seed=5)
-    settings = replace(SMALL, stages="one", payload_parameters=("mass", "com", "inertia"))
-    found = identify([], [loaded], settings)
+    loaded, truth = lab_run(arm, loads=(BODY,), seed=5)
+    found = identify([], [loaded], replace(SMALL, stages="one", payload_model="body"))
     assert np.abs(hand_errors(found, truth)).max() < 1e-4
     inertia = found.physics.link("hand").inertia_about_com
     np.testing.assert_allclose(inertia, truth.links["hand"].inertia_about_com, rtol=0, atol=1e-4)
     told = answer(found).links["hand"]["inertia"]
-    np.testing.assert_allclose(told.value, inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
+    np.testing.assert_allclose(told.value, inertia[INERTIA_AT])
+    carried = answer(found).payload[0].inertia_about_com
+    np.testing.assert_allclose(carried.value, TURNED[INERTIA_AT], rtol=0, atol=1e-4)
 
 
-def test_a_payloads_inertia_goes_through_two_stages(arm, aged):
-    unloaded, loaded, truth = aged
-    settings = replace(SMALL, payload_parameters=("mass", "com", "inertia"))
-    found = identify([unloaded], [loaded], settings)
-    assert np.all(np.abs(hand_errors(found, truth)) < 4 * found.stage2.std[:4])
+def test_a_body_is_found_in_two_stages_where_halos_model_is_not_right(arm):
+    aging = replace(AS_ITS_PRIOR, seed=1)
+    unloaded, bare = lab_run(arm, aging=aging, sensors=NOISY, seed=10)
+    loaded, truth = lab_run(arm, aging=aging, loads=(BODY,), sensors=NOISY, seed=11)
+    carried = detach(truth.links["hand"], bare.links["hand"])
+    errors = {}
+    for model in ("body", "halo"):
+        told = answer(identify([unloaded], [loaded], replace(SMALL, payload_model=model))).payload[0]
+        offset = [told.mass_kg.value - carried.mass_kg, *(told.com_in_link_m.value - carried.com_in_link_m)]
+        errors[model] = np.abs(offset) / [told.mass_kg.std, *told.com_in_link_m.std]
+        if model == "body":
+            inertia = told.inertia_about_com
+            assert np.all(np.abs(inertia.value - TURNED[INERTIA_AT]) < 4 * inertia.std)
+    assert errors["body"].max() < 4 < errors["halo"].max()
 
 
 def test_torques_instead_of_targets(arm):
@@ -261,6 +275,24 @@ def test_a_loaded_robot_given_as_unloaded_is_noticed(aged):
         identify([replace(loaded, payload="none")], [replace(unloaded, payload="unknown")], SMALL)
 
 
+@pytest.mark.parametrize("timestep_s", [0.002, 0.005])
+def test_perfect_data_is_fitted_exactly_and_as_quickly_as_noisy_data(arm, timestep_s):
+    """Of a robot without friction, which the fit must be free to find."""
+    runs, settings = {}, replace(SMALL, timestep_s=timestep_s)
+    for name, sensors in (("clean", Sensors(quantise=False)), ("noisy", NOISY)):
+        robots = [replace(lab_arm(arm, loads), timestep_s=timestep_s) for loads in ((), (LOAD,))]
+        (bare, without), (loaded, truth) = (record(robot, sensors, SHAKE, seed=7) for robot in robots)
+        runs[name] = identify([bare], [loaded], settings)
+    found = runs["clean"]
+    assert np.all(found.stage1.physics.frictionloss < 1e-5)
+    np.testing.assert_allclose(hand_errors(found, truth), 0.0, atol=1e-6)
+    told, carried = answer(found).payload[0], detach(truth.links["hand"], without.links["hand"])
+    assert abs(told.mass_kg.value - carried.mass_kg) < 1e-6
+    assert np.abs(told.com_in_link_m.value - carried.com_in_link_m).max() < 1e-6
+    iterations = {name: run.stage1.iterations + run.stage2.iterations for name, run in runs.items()}
+    assert iterations["clean"] <= 1.5 * iterations["noisy"]
+
+
 def test_progress_is_told_by_stage(aged):
     unloaded, loaded, _ = aged
     told = []
@@ -292,12 +324,14 @@ def test_the_g1_in_two_stages():
 
 @pytest.mark.slow
 def test_the_g1_on_both_feet():
-    """With the free foot on the floor only differences know the way; they still find the torso's load."""
-    robot = LabRobot(support="double", loads=halo_setting(1)[:1])
-    loaded, truth = record(robot, Sensors(noise_rad=2e-4), seed=1)
-    settings = Settings(
-        ("torso_link",), stages="one", engine="finite-difference", fragments=2, rows=6, held_out=0.0, iterations=4
-    )
-    found = identify([], [loaded], settings)
-    nominal, true = found.nominal.link("torso_link").mass_kg, truth.links["torso_link"].mass_kg
-    assert abs(found.physics.link("torso_link").mass_kg - true) < 0.3 * (true - nominal)
+    """Without noise the load is found to a gram and a tenth of a millimetre, across contacts that come and go."""
+    robot = LabRobot(support="double", loads=halo_setting(1))
+    loaded, truth = record(robot, Sensors(quantise=False), seed=1)
+    found = identify([], [loaded], Settings(G1_LINKS, payload_model="halo", stages="one", fragments=10, held_out=0.0))
+    for link in G1_LINKS:
+        true, estimate = truth.links[link], found.physics.link(link)
+        assert abs(estimate.mass_kg - true.mass_kg) < 1e-3
+        np.testing.assert_allclose(estimate.com_in_link_m, true.com_in_link_m, rtol=0, atol=1e-4)
+    assert found.contact is not None
+    assert found.contact.fragments + found.contact.left_out == 10
+    assert 0 < found.contact.switching <= found.contact.fragments

@@ -17,8 +17,8 @@ from haloid.lab.play import FellError, feed_forward_targets, play
 from haloid.lab.record import design, record
 from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors
-from haloid.recordings.read import read_recording
-from haloid.recordings.write import write_recording
+from haloid.recordings.files.read import read_recording
+from haloid.recordings.files.write import write_recording
 
 ROBOT = LabRobot(support="double", loads=halo_setting(1), aging=Aging(seed=4))
 MOTION = design(ROBOT, Excitation(duration_s=3.0), 0)

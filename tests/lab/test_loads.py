@@ -1,8 +1,9 @@
+import mujoco
 import numpy as np
 import pytest
 
 from haloid.errors import HaloidError
-from haloid.lab.loads import Load, RigidLoad, halo_setting, put_on
+from haloid.lab.loads import Load, RigidLoad, bar, box, halo_setting, put_on, sphere
 from haloid.robots.inertia import Payload, read_links
 from haloid.robots.load import load_spec
 
@@ -48,3 +49,25 @@ def test_loads_on_one_link_add_up(pendulum):
 def test_an_unknown_link_is_named(pendulum):
     with pytest.raises(HaloidError, match="no link 'rodd'; the nearest are: rod"):
         put_on(load_spec(pendulum), [Load("rodd", 1.0)])
+
+
+def test_bodies_have_the_inertia_of_their_points():
+    """A box, a ball and a bar filled with random points, turned and summed up."""
+    rng, place_m = np.random.default_rng(0), np.array([0.1, -0.2, 0.05])
+    quat = np.array([0.5, -0.1, 0.7, 0.4]) / np.linalg.norm([0.5, -0.1, 0.7, 0.4])
+    rotation = np.empty(9)
+    mujoco.mju_quat2Mat(rotation, quat)
+    unit = rng.uniform(-1, 1, (200_000, 3))
+    in_ball, in_disc = unit[np.linalg.norm(unit, axis=1) < 1], unit[np.linalg.norm(unit[:, :2], axis=1) < 1]
+    sides_m = np.array([0.1, 0.3, 0.2])
+    bodies = (
+        (box(2.0, sides_m, place_m, quat), unit * sides_m / 2),
+        (sphere(2.0, 0.15, place_m), in_ball * 0.15),
+        (bar(2.0, 0.6, 0.03, place_m, quat), in_disc * [0.03, 0.03, 0.3]),
+    )
+    for payload, points_m in bodies:
+        turned = points_m @ rotation.reshape(3, 3).T
+        second = 2.0 * turned.T @ turned / len(turned)
+        expected = np.trace(second) * np.eye(3) - second
+        np.testing.assert_allclose(payload.inertia_about_com, expected, atol=0.01 * np.trace(expected))
+        np.testing.assert_array_equal(payload.com_in_link_m, place_m)

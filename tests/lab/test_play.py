@@ -10,7 +10,7 @@ from haloid.lab.excitation import Reference
 from haloid.lab.play import SETTLE_S, FellError, play
 from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors
-from haloid.robots.gains import Gains
+from haloid.robots.servos import Gains
 
 GAINS = Gains({"hinge": 80.0}, {"hinge": 3.0})
 MASS_KG, LEVER_M, INERTIA, DAMPING, EFFORT_NM = 2.0, 0.3, 0.02 + 2.0 * 0.3**2 + 0.05, 0.4, 12.0

@@ -7,7 +7,7 @@ from haloid.lab.dynamics import LabDynamics
 from haloid.lab.loads import halo_setting
 from haloid.lab.posture import clamped_ankles, stand
 from haloid.lab.robot import LabRobot
-from haloid.recordings.reconstruct import forward_kinematics
+from haloid.trajectories.kinematics import forward_kinematics
 
 LEFT, RIGHT = "left_ankle_roll_link", "right_ankle_roll_link"
 

@@ -12,9 +12,9 @@ from haloid.lab.record import design, record
 from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors
 from haloid.lab.truth import write_truth
-from haloid.recordings.read import read_recording
-from haloid.recordings.reconstruct import reconstruct
-from haloid.recordings.write import write_recording
+from haloid.recordings.files.read import read_recording
+from haloid.recordings.files.write import write_recording
+from haloid.recordings.reconstruction.reconstruct import reconstruct
 from haloid.robots.inertia import read_links
 
 LEFT, RIGHT = "left_ankle_roll_link", "right_ankle_roll_link"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tests.motions.clips import g1, standing
 
-from haloid.motions.check import Finding, check, spans
+from haloid.motions.check import check
+from haloid.motions.finding import Finding, spans
 
 MODEL = g1()
 CLEAN = standing(MODEL, frames=200)
@@ -20,15 +21,15 @@ def _only(findings: list[Finding], what: str) -> Finding:
 def _with_joint(name: str, rows: slice, values) -> list[Finding]:
     joints = CLEAN.joint_pos_rad.copy()
     joints[rows, CLEAN.joint_names.index(name)] = values
-    return check(replace(CLEAN, joint_pos_rad=joints), MODEL)
+    return check(replace(CLEAN, joint_pos_rad=joints))
 
 
 def _with_root(offset_m) -> list[Finding]:
-    return check(replace(CLEAN, root_pos_w_m=CLEAN.root_pos_w_m + offset_m), MODEL)
+    return check(replace(CLEAN, root_pos_w_m=CLEAN.root_pos_w_m + offset_m))
 
 
 def test_a_clean_clip_has_no_findings():
-    assert check(CLEAN, MODEL) == []
+    assert check(CLEAN) == []
 
 
 def test_beyond_a_joints_range():
@@ -60,7 +61,7 @@ def test_jumps():
     assert (finding.amount, finding.severity) == (pytest.approx(0.3), "error")
     turned = CLEAN.root_quat_wxyz.copy()
     turned[120:] = [np.cos(0.5), 0, 0, np.sin(0.5)]
-    finding = next(f for f in check(replace(CLEAN, root_quat_wxyz=turned), MODEL) if "rotation" in f.what)
+    finding = next(f for f in check(replace(CLEAN, root_quat_wxyz=turned)) if "rotation" in f.what)
     assert (finding.amount, finding.start_s) == (pytest.approx(1.0), pytest.approx(119 / 50))
 
 
@@ -89,16 +90,16 @@ def test_sliding():
 def test_numbers_that_are_none_and_quaternions_of_another_length():
     joints = CLEAN.joint_pos_rad.copy()
     joints[10:12, 0] = np.nan
-    finding = _only(check(replace(CLEAN, joint_pos_rad=joints), MODEL), "values that are no numbers")
+    finding = _only(check(replace(CLEAN, joint_pos_rad=joints)), "values that are no numbers")
     assert (finding.amount, finding.start_s, finding.end_s) == (2, 0.2, 0.22)
     for scale, severity in ((1.01, "warning"), (0.8, "error")):
-        findings = check(replace(CLEAN, root_quat_wxyz=scale * CLEAN.root_quat_wxyz), MODEL)
+        findings = check(replace(CLEAN, root_quat_wxyz=scale * CLEAN.root_quat_wxyz))
         assert _only(findings, "root quaternions are not of length 1").severity == severity
 
 
 def test_too_short():
-    assert _only(check(standing(MODEL, frames=20), MODEL), "too short").severity == "warning"
-    assert _only(check(standing(MODEL, frames=1), MODEL), "too short").severity == "error"
+    assert _only(check(standing(MODEL, frames=20)), "too short").severity == "warning"
+    assert _only(check(standing(MODEL, frames=1)), "too short").severity == "error"
 
 
 def test_spans():

@@ -8,9 +8,9 @@ import pytest
 from tests.motions.clips import g1, swaying, write_csv
 
 from haloid.errors import HaloidError
-from haloid.motions.frames import motion_of
 from haloid.motions.load import read_frames, require_usable
-from haloid.recordings.motion_export import write_motion
+from haloid.trajectories.motion import motion_of
+from haloid.trajectories.motion_export import write_motion
 
 MODEL = g1()
 FRAMES = swaying(MODEL, frames=5)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tests.motions.clips import g1, standing, swaying
 
-from haloid.motions.frames import motion_of
 from haloid.motions.ground import ground
 from haloid.motions.surface import surface_of
+from haloid.trajectories.motion import motion_of
 
 MODEL = g1()
 SURFACE = surface_of(MODEL)

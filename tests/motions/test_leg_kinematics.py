@@ -3,13 +3,14 @@ import numpy as np
 import pytest
 
 from haloid.errors import HaloidError
-from haloid.motions.leg_kinematics import LEG_JOINTS, SIDES, FootOutOfReachError, LegKinematics
+from haloid.motions.leg_kinematics import SIDES, FootOutOfReachError, LegKinematics
+from haloid.robots.description import describe
 from haloid.robots.load import load_spec
 
 
 @pytest.fixture(scope="module")
 def legs() -> LegKinematics:
-    return LegKinematics(load_spec("g1").compile())
+    return LegKinematics(load_spec("g1").compile(), describe("g1"))
 
 
 def _any_pose(legs: LegKinematics, rng: np.random.Generator) -> np.ndarray:
@@ -20,7 +21,7 @@ def _any_pose(legs: LegKinematics, rng: np.random.Generator) -> np.ndarray:
     qpos[3:7] = rng.normal(size=4)
     qpos[3:7] /= np.linalg.norm(qpos[3:7])
     for side in SIDES:
-        low, high = np.array([model.joint(f"{side}_{joint}_joint").range for joint in LEG_JOINTS]).T
+        low, high = np.array([model.joint(joint).range for joint in legs.leg_joints[side]]).T
         bent_low, bent_high = np.maximum(low, -0.8), np.minimum(high, 0.8)
         bent_low[3], bent_high[3] = 0.3, 2.0
         qpos[legs.addresses(side)] = rng.uniform(bent_low, bent_high) * 0.9
@@ -70,5 +71,5 @@ def test_another_robot_is_refused():
     model = mujoco.MjModel.from_xml_string(
         "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>"
     )
-    with pytest.raises(HaloidError, match="no joint left_hip_pitch_joint"):
-        LegKinematics(model)
+    with pytest.raises(HaloidError, match="the left leg of g1 has the joints none; expected six"):
+        LegKinematics(model, describe("g1"))

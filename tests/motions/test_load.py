@@ -6,17 +6,17 @@ from tests.motions.clips import REAL_MOTIONS, g1, swaying, write_csv
 from tests.recordings.words import assert_words
 
 from haloid.errors import HaloidError
-from haloid.motions.frames import motion_of
-from haloid.motions.joint_order import breadth_first
 from haloid.motions.load import load_motion
-from haloid.recordings.motion_export import write_motion
+from haloid.motions.readers.joint_order import breadth_first
+from haloid.trajectories.motion import motion_of
+from haloid.trajectories.motion_export import write_motion
 
 
 def _written_without_names(motion, path, joint_order):
     columns = [motion.joint_names.index(name) for name in joint_order]
     np.savez(
         path,
-        fps=np.array([motion.fps]),
+        fps=np.array([motion.rate_hz]),
         joint_pos=motion.joint_pos_rad[:, columns],
         body_pos_w=motion.body_pos_w_m,
         body_quat_w=motion.body_quat_wxyz,
@@ -28,7 +28,7 @@ def test_csv_is_xyzw_in_sdk_order(tmp_path):
     frames = swaying(g1())
     motion = load_motion(write_csv(frames, tmp_path / "sway.csv"), fps=30)
     truth = motion_of(frames)
-    assert motion.fps == 30
+    assert motion.rate_hz == 30
     np.testing.assert_allclose(motion.joint_pos_rad, frames.joint_pos_rad, atol=1e-8)
     np.testing.assert_allclose(motion.body_pos_w_m, truth.body_pos_w_m, atol=1e-7)
     np.testing.assert_allclose(motion.body_ang_vel_w_rad_s, truth.body_ang_vel_w_rad_s, atol=1e-5)

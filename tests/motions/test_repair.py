@@ -9,19 +9,19 @@ from scipy.ndimage import gaussian_filter1d
 from tests.motions.clips import REAL_MOTIONS
 from tests.motions.own.ground import MODEL, ground_of
 
-from haloid.motions.frames import Frames
 from haloid.motions.load import read_frames
 from haloid.motions.own import own_motion
 from haloid.motions.repair import repair
 from haloid.motions.resample import resample
+from haloid.trajectories.trajectory import FloatingTrajectory
 
 
 @cache
-def _known(name: str) -> Frames:
+def _known(name: str) -> FloatingTrajectory:
     return own_motion(name)
 
 
-def _damaged(frames: Frames, toe_down_rad: float = 0.2, float_m: float = 0.03) -> Frames:
+def _damaged(frames: FloatingTrajectory, toe_down_rad: float = 0.2, float_m: float = 0.03) -> FloatingTrajectory:
     """Toes down, everything too high, and every joint trembles by a few milliradians."""
     joints = frames.joint_pos_rad.copy()
     trembling = np.random.default_rng(1).normal(size=joints.shape)
@@ -55,8 +55,8 @@ def test_a_damaged_motion_comes_back(name):
     after = np.abs(repaired.frames.joint_pos_rad[:, :12] - known.joint_pos_rad[:, :12])
     assert before.max() > 0.2
     assert np.sqrt(np.mean(after**2)) < 0.03
-    speed = np.abs(np.diff(repaired.frames.joint_pos_rad, axis=0)).max() * known.fps
-    assert speed < np.abs(np.diff(known.joint_pos_rad, axis=0)).max() * known.fps + 5.0
+    speed = np.abs(np.diff(repaired.frames.joint_pos_rad, axis=0)).max() * known.rate_hz
+    assert speed < np.abs(np.diff(known.joint_pos_rad, axis=0)).max() * known.rate_hz + 5.0
 
 
 def test_what_is_whole_is_left_as_it_is():
@@ -74,7 +74,7 @@ def test_a_jump_stays_a_jump():
     known = _known("yaw-jump")
     repaired = repair(_damaged(known, float_m=0.0))
     in_the_air = ~repaired.contacts.any(axis=1)
-    assert 0.15 < in_the_air.sum() / known.fps < 0.45
+    assert 0.15 < in_the_air.sum() / known.rate_hz < 0.45
 
 
 def test_arms_and_waist_and_the_pelvis_turns_are_not_touched():

@@ -11,6 +11,7 @@ from tests.motions.clips import g1, swaying
 
 from haloid.errors import HaloidError
 from haloid.motions.resample import resample
+from haloid.trajectories.motion import motion_of
 
 MODEL = g1()
 
@@ -23,6 +24,14 @@ def _angle_rad(a_wxyz: np.ndarray, b_wxyz: np.ndarray) -> np.ndarray:
 def test_the_same_rate_changes_nothing():
     frames = swaying(MODEL)
     assert resample(frames, 30.0) is frames
+
+
+def test_velocities_of_the_old_rate_are_dropped():
+    old = motion_of(swaying(MODEL), MODEL).trajectory
+    new = resample(old, 100.0)
+    assert old.joint_vel_rad_s is not None and old.root_lin_vel_w_m_s is not None
+    assert new.joint_vel_rad_s is None and new.root_lin_vel_w_m_s is None and new.root_ang_vel_b_rad_s is None
+    np.testing.assert_array_equal(new.joint_pos_rad, resample(swaying(MODEL), 100.0).joint_pos_rad)
 
 
 def test_frames_between_are_those_of_the_smooth_truth():
@@ -60,5 +69,5 @@ def test_old_instants_are_kept_and_the_end_is_not_passed(count: int, old: float,
 
 
 def test_rates_that_are_none():
-    with pytest.raises(HaloidError, match="found 0 frames a second; expected a rate above 0"):
+    with pytest.raises(HaloidError, match="found 0 frames per second; expected a rate above 0"):
         resample(swaying(MODEL), 0)

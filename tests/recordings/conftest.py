@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from haloid.recordings.errors import RecordingError
-from haloid.recordings.read import read_recording
+from haloid.recordings.files.read import read_recording
+from haloid.recordings.files.write import write_recording
 from haloid.recordings.recording import Recording
-from haloid.recordings.write import write_recording
 from haloid.robots.load import actuated_joints, load_spec
 
 ROWS = 60

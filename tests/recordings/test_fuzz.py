@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from haloid.errors import HaloidError
-from haloid.recordings.read import read_recording
+from haloid.recordings.files.read import read_recording
+from haloid.recordings.files.write import write_recording
 from haloid.recordings.recording import Recording
-from haloid.recordings.write import write_recording
 
 MAX_SECONDS = 2.0
 MUTATIONS = 400

@@ -7,24 +7,26 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("mjbatch")
 
 from haloid.report.evaluation import metrics_table, success_text, use_table
-from haloid.report.evaluation_video import typical_run
-from haloid.skills.evaluate import Evaluation
-from haloid.skills.metrics import RunMetrics
-from haloid.skills.reference import Poses, Reference
-from haloid.skills.robot import G1_LAYOUT
-from haloid.skills.rollout import EvaluationConfig, Run
+from haloid.report.pictures.evaluation_video import typical_run
+from haloid.robots.description import describe
+from haloid.skills.evaluation.evaluate import Evaluation
+from haloid.skills.evaluation.metrics import RunMetrics
+from haloid.skills.evaluation.runs import EvaluationConfig, Run
+from haloid.skills.task.reference import Poses, Reference
+from haloid.trajectories.trajectory import Trajectory
 
 NAN = float("nan")
 
 
 def evaluation(*metrics: RunMetrics) -> Evaluation:
     poses = Poses(*(np.zeros((2, 1)) for _ in Poses.__dataclass_fields__))
-    run = Run(0, poses, np.zeros((2, 1)), np.zeros((2, 1)), None)
+    joints = np.zeros((2, 1))
+    run = Run(0, poses, Trajectory(50.0, ("knee_joint",), joints), joints, joints, joints, None)
     return Evaluation(
         config=EvaluationConfig(),
         motion="squat",
         joint_names=("knee_joint", "hip_joint"),
-        layout=G1_LAYOUT,
+        description=describe("g1"),
         reference=Reference(poses, ("squat",), np.array([0]), np.array([1]), np.zeros(2, dtype=int)),
         runs=(run,) * len(metrics),
         metrics=metrics,

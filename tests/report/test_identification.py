@@ -1,22 +1,25 @@
 """The report of an identification of a real, small run."""
 
+import io
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from haloid.identify.answer import Answer, answer
+from haloid.errors import HaloidError
+from haloid.identify.results.answer import Answer, answer
 from haloid.identify.stages import Identification, Settings, identify
 from haloid.lab.excitation import Excitation
 from haloid.lab.loads import halo_setting
 from haloid.lab.record import record
 from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors
-from haloid.report import Figure, KeyNumbers, Note, Section, Table
+from haloid.report import Figure, KeyNumbers, Note, Picture, Section, Table
 from haloid.report import identification_plots as plots
+from haloid.report.html.page import render
 from haloid.report.identification import identification_sections, lead
-from haloid.report.page import render
 from haloid.report.quantities import KnownRobot, Quantity, by_link, payload_quantities, with_error_bar
 
 LINKS = ("torso_link", "left_wrist_yaw_link")
@@ -65,6 +68,7 @@ def test_lead_doubts_residuals_that_are_not_white(two):
 def test_sections_of_two_stages(runs, two):
     sections = sections_of(runs, two, known=True)
     assert [section.title for section in sections] == [
+        "The robot and its load",
         "The payload",
         "Prediction, before and after",
         "The search",
@@ -72,7 +76,7 @@ def test_sections_of_two_stages(runs, two):
         "What the data cannot see",
         "How it was done",
     ]
-    (table, *_) = parts(sections[:1], Table)
+    (table, *_) = parts(sections[:2], Table)
     assert table.columns == ["", "identified", "95 %", "nominal", "truth", "inside"]
     assert [row[0] for row in table.rows if not row[1]] == list(LINKS)
 
@@ -87,7 +91,10 @@ def test_one_stage_leaves_out_what_is_not_there(runs, one):
 
 def test_the_page_is_drawn_whole(runs, two):
     page = render("title", lead(two[1]), sections_of(runs, two, known=True))
-    assert page.count("<svg") == sum(len(f.panels()) for f in parts(sections_of(runs, two, known=True), Figure))
+    sections = sections_of(runs, two, known=True)
+    (picture,) = parts(sections, Picture)
+    assert page.count("<svg") == sum(len(f.panels()) for f in parts(sections, Figure)) + len(picture.views)
+    assert page.index("data:image/png") < page.index("payload at torso_link"), "the robot is above the numbers"
     for words in ("payload at torso_link", "levenberg", "bare", "loaded", "mujoco 3.11", "prediction error"):
         assert words in page.lower()
 
@@ -138,3 +145,40 @@ def test_convergence_names_its_phases(runs, two):
     search = [section for section in sections_of(runs, two, known=False) if section.title == "The search"]
     caption = parts(search, Figure)[0].caption
     assert re.search(r"1( to \d+)?: 1 of 8 steps; \d+( to \d+)?: 4 of 8 steps; \d+( to \d+)?: all 8 steps;", caption)
+
+
+def test_the_robot_is_drawn_with_its_loads(runs, two):
+    (picture,) = parts(sections_of(runs, two, known=False), Picture)
+    assert re.match(
+        r"A: \d\.\d+ ± 0\.\d+ kg at torso_link; B: 2\.\d+ ± 0\.\d+ kg at left_wrist_yaw_link\. ", picture.caption
+    )
+    assert [view.title for view in picture.views] == ["from the front", "from its right"]
+    for view in picture.views:
+        image = np.asarray(Image.open(io.BytesIO(view.png)).convert("RGBA")).astype(int)
+        seen = image[..., 3] > 200
+        assert 0.08 < seen.mean() < 0.6, "a robot on a transparent ground"
+        assert not seen[:, 0].any() and not seen[:, -1].any() and not seen[0].any() and not seen[-1].any(), "all of it"
+        for mark in view.marks:
+            x, y = (round(place) for place in mark.points_at_px)
+            around = image[y - 9 : y + 10, x - 9 : x + 10]
+            assert (around[..., 0] - around[..., 1]).mean() > 40, "orange and pink where the load is"
+    (front_torso, front_hand), _ = (view.marks for view in picture.views)
+    assert front_hand.points_at_px[0] > front_torso.points_at_px[0], (
+        "its left hand is on the right, seen from the front"
+    )
+
+
+def test_a_section_that_fails_names_itself_and_the_others_stand(runs, two, monkeypatch: pytest.MonkeyPatch):
+    def broken(*args) -> None:
+        raise HaloidError("the robot has no shapes to draw; give its links geoms")
+
+    monkeypatch.setattr("haloid.report.pictures.carrying_robot.carrying_robot", broken)
+    sections = sections_of(runs, two, known=False)
+    assert [section.title for section in sections][:2] == ["The robot and its load", "The payload"]
+    assert sections[0].parts == [
+        Note(
+            "This section could not be made: the robot has no shapes to draw; give its links geoms. The other sections "
+            "and the numbers in result.json do not depend on it."
+        )
+    ]
+    assert parts(sections, KeyNumbers)

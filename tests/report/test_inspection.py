@@ -1,6 +1,6 @@
 """Which joints are worth a line, and how numbers are shown."""
 
-from haloid.identify.inspect import JointFacts
+from haloid.identify.inspection.inspect import JointFacts
 from haloid.report.inspection import half95_text, joints_table, notable
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from haloid.errors import HaloidError
 from haloid.report import plots
-from haloid.report.palette import REFERENCE, SERIES
+from haloid.report.html.palette import REFERENCE, SERIES
 
 TIME_S = np.linspace(0.0, 2.0, 40)
 NAMES = [f"joint_{k}" for k in range(8)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.random_trees import mjcf, tree_plan, tree_plans
 
 from haloid.robots.clamp import ClampError, clamp
-from haloid.robots.gains import gain_set
+from haloid.robots.description import describe
 from haloid.robots.load import load_spec
 from haloid.robots.servos import set_servos
 
@@ -163,7 +163,7 @@ def actuated_joint(model: mujoco.MjModel, actuator: int) -> str:
 
 @pytest.mark.parametrize("link", FEET_AND_PELVIS)
 def test_clamped_g1_is_the_g1_with_the_link_held(link):
-    spec, gains = load_spec("g1"), gain_set("g1", "stiff")
+    spec, gains = load_spec("g1"), describe("g1").gain_set("stiff")
     set_servos(spec, gains.kp, gains.kd)
     assert_equals_the_held_robot(spec, link, seconds=1.0)
 

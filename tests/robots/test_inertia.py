@@ -82,14 +82,16 @@ def test_attached_points_are_part_of_the_cloud(seed):
     link, load = of_points(masses[:4], points[:4]), of_points(masses[4:8], points[4:8])
     loaded = attach(link, Payload(load.mass_kg, load.com_in_link_m, load.inertia_about_com))
     assert_links_equal(attach(loaded, Payload(masses[8], points[8])), of_points(masses, points))
-    mass, com = detach(loaded, link)
+    found = detach(loaded, link)
+    mass, com = found.mass_kg, found.com_in_link_m
     assert mass == pytest.approx(load.mass_kg, abs=1e-12)
     np.testing.assert_allclose(com, load.com_in_link_m, rtol=0, atol=1e-12)
 
 
 def test_detaching_nothing_has_no_centre_of_mass():
     link = random_link(np.random.default_rng(0))
-    mass, com = detach(link, link)
+    found = detach(link, link)
+    mass, com = found.mass_kg, found.com_in_link_m
     assert mass == 0 and np.all(np.isnan(com))
 
 

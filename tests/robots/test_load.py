@@ -7,7 +7,8 @@ import mujoco
 import pytest
 
 from haloid.errors import HaloidError
-from haloid.robots.load import KNOWN_ROBOTS, actuated_joints, load_spec
+from haloid.robots.entries import KNOWN_ROBOTS
+from haloid.robots.load import actuated_joints, load_spec, model_file_of
 
 SHARED_ROBOTS = Path(__file__).parents[3] / "shared/data/robots"
 
@@ -70,7 +71,7 @@ def write(folder: Path, text: str, name: str = "arm.xml") -> Path:
 
 
 def test_a_known_robot_loads_by_name():
-    assert KNOWN_ROBOTS["g1"].is_file()
+    assert all(model_file_of(name).is_file() for name in KNOWN_ROBOTS)
     assert load_spec("g1").compile().nu == 29
 
 
@@ -85,7 +86,7 @@ def test_unknown_name_says_what_is_known():
         load_spec("G1")
     assert "No robot 'G1'" in str(error.value)
     assert "Did you mean g1?" in str(error.value)
-    assert "Known robots: g1." in str(error.value)
+    assert "Known robots: g1" in str(error.value)
     assert "MJCF (.xml) or URDF (.urdf)" in str(error.value)
 
 
@@ -203,3 +204,22 @@ def test_published_robots_load_without_their_meshes(file, mass_kg, n_actuated):
     model = load_spec(SHARED_ROBOTS / file).compile()
     assert model.body_mass.sum() == pytest.approx(mass_kg, abs=1e-6)
     assert len(actuated_joints(model)) == n_actuated
+
+
+def test_an_include_from_outside_the_folder_is_refused(tmp_path: Path):
+    folder = tmp_path / "robot"
+    (folder / "parts").mkdir(parents=True)
+    part = '<mujoco><worldbody><body name="a"><geom size="1" mass="1"/><joint name="j"/></body></worldbody></mujoco>'
+    (tmp_path / "secret.xml").write_text(part)
+    (folder / "parts" / "part.xml").write_text(part)
+    (folder / "robot.xml").write_text("<mujoco><include file='parts/part.xml'/></mujoco>")
+    assert actuated_joints(load_spec(folder / "robot.xml")) == ("j",)
+    (folder / "robot.xml").write_text(
+        '<mujoco><!-- <include file="../no.xml"/> --><include file="../secret.xml"/></mujoco>'
+    )
+    with pytest.raises(HaloidError, match=r"robot.xml includes ../secret.xml, which lies outside the folder"):
+        load_spec(folder / "robot.xml")
+    (folder / "parts" / "part.xml").write_text('<mujoco><include file="../secret.xml"/></mujoco>')
+    (folder / "robot.xml").write_text('<mujoco><include file="parts/part.xml"/></mujoco>')
+    with pytest.raises(HaloidError, match="outside the folder"):
+        load_spec(folder / "robot.xml")

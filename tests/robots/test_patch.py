@@ -11,10 +11,10 @@ import pytest
 from tests.robots.same_robot import assert_same_robot
 
 from haloid.errors import HaloidError
+from haloid.robots.files.write_mjcf import mjcf_text
 from haloid.robots.inertia import LinkError, LinkParameters, Payload, attach, read_link, read_links
 from haloid.robots.load import load_spec
 from haloid.robots.patch import Patch, PatchError, PatchFileError, apply_patch, patched_spec, read_patch, write_patch
-from haloid.robots.write_mjcf import mjcf_text
 
 LINK = {"mass": 1.0, "com": [0, 0, 0.1], "inertia": [[0.1, 0, 0], [0, 0.1, 0], [0, 0, 0.1]]}
 

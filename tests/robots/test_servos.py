@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from haloid.errors import HaloidError
-from haloid.robots.gains import gain_set
+from haloid.robots.description import describe
 from haloid.robots.load import actuated_joints, load_spec
 from haloid.robots.servos import set_motors, set_servos
 
@@ -97,7 +97,7 @@ def test_setting_servos_twice_keeps_the_limits():
     spec = load_spec("g1")
     limits_nm = {j.name: tuple(j.actfrcrange) for j in spec.joints}
     for name in ("mjlab", "stiff"):
-        gains = gain_set("g1", name)
+        gains = describe("g1").gain_set(name)
         set_servos(spec, gains.kp, gains.kd)
     model = spec.compile()
     assert actuated_joints(model) == tuple(model.actuator(i).name for i in range(29)) == tuple(gains.kp)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from haloid.recordings.motion import Motion
-from haloid.recordings.motion_export import write_motion
-from haloid.skills.robot import TrackedRobot, tracked_robot
+from haloid.skills.task.robot import TrackedRobot, tracked_robot
+from haloid.trajectories.motion import Motion
+from haloid.trajectories.motion_export import write_motion
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from haloid.motions.frames import Frames, motion_of
-from haloid.recordings.motion import Motion
 from haloid.robots.load import load_spec, scalar_joints
+from haloid.trajectories.motion import Motion, motion_of
+from haloid.trajectories.trajectory import FloatingTrajectory
 
 FRAMES = 180
 
@@ -20,8 +20,8 @@ def lively_motion() -> Motion:
     wave = np.sin(2.0 * time_s[:, None] + phase)
     angles = np.stack([0.1 * np.sin(time_s), 0.2 * np.sin(1.5 * time_s), 2.5 * time_s], axis=1)
     return motion_of(
-        Frames(
-            fps=50.0,
+        FloatingTrajectory(
+            rate_hz=50.0,
             joint_names=names,
             root_pos_w_m=np.stack([0.3 * time_s, 0.1 * np.sin(time_s), 0.76 + 0.05 * np.sin(3 * time_s)], axis=1),
             root_quat_wxyz=Rotation.from_euler("xyz", angles).as_quat(scalar_first=True),

@@ -12,7 +12,7 @@ import torch
 from mjlab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from scipy.spatial.transform import Rotation
 
-from haloid.recordings.motion import Motion
+from haloid.trajectories.motion import Motion
 
 ROBOTS = 8
 

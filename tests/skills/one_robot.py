@@ -5,8 +5,8 @@ import copy
 import mujoco
 import numpy as np
 
-from haloid.skills.environment import TrackingEnvironment
-from haloid.skills.randomisation import RANDOMISED_FIELDS
+from haloid.skills.task.environment import TrackingEnvironment
+from haloid.skills.task.randomisation import RANDOMISED_FIELDS
 
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
@@ -23,7 +23,7 @@ def model_of(template: mujoco.MjModel, fields: dict[str, np.ndarray]) -> mujoco.
 
 def fields_of(environment: TrackingEnvironment, robot: int) -> dict[str, np.ndarray]:
     """What makes this robot differ from the others."""
-    return {name: environment._batch.expand(name)[robot].copy() for name in RANDOMISED_FIELDS}
+    return {name: environment.simulation.batch.expand(name)[robot].copy() for name in RANDOMISED_FIELDS}
 
 
 def data_in(model: mujoco.MjModel, state: np.ndarray) -> mujoco.MjData:

@@ -5,13 +5,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from tests.skills.test_reference import cut
+from tests.skills.task.test_reference import cut
 
 from haloid.motions.load import load_motion
-from haloid.recordings.motion_export import write_motion
-from haloid.skills.ppo import PpoConfig
-from haloid.skills.task import TaskConfig
-from haloid.skills.training import TrainingConfig
+from haloid.skills.task.task import TaskConfig
+from haloid.skills.training.learning import TrainingConfig
+from haloid.skills.training.ppo import PpoConfig
+from haloid.trajectories.motion_export import write_motion
 
 TINY = PpoConfig(hidden=(16, 16), steps=6, epochs=2, minibatches=2, critic_first=1)
 

@@ -10,9 +10,11 @@ pytest.importorskip("mjbatch")
 
 from tests.skills.one_robot import data_in, model_of
 
-from haloid.skills.environment import FASTEST, EnvironmentConfig, TrackingEnvironment
-from haloid.skills.randomisation import RANDOMISATIONS, RANDOMISED_FIELDS
-from haloid.skills.reference import reference_of
+from haloid.skills.task.environment import EnvironmentConfig, TrackingEnvironment
+from haloid.skills.task.randomisation import RANDOMISATIONS, RANDOMISED_FIELDS
+from haloid.skills.task.reference import reference_of
+from haloid.skills.task.simulation import FASTEST
+from haloid.skills.task.transforms import Delay
 
 ROBOTS, SICK = 8, 3
 HEALTHY = np.arange(ROBOTS) != SICK
@@ -21,7 +23,7 @@ HEALTHY = np.arange(ROBOTS) != SICK
 @pytest.fixture
 def environment(robot, motion) -> TrackingEnvironment:
     ranges = RANDOMISATIONS["wide"]
-    config = EnvironmentConfig(robots=ROBOTS, seed=2, threads=2, randomisation=ranges, delay_s=0.005)
+    config = EnvironmentConfig(robots=ROBOTS, seed=2, threads=2, randomisation=ranges, transforms=(Delay(0.005),))
     made = TrackingEnvironment(robot, reference_of(robot, [motion]), config)
     made.difficulty = replace(made.difficulty, push=0.0, termination=1e9)
     return made
@@ -29,14 +31,14 @@ def environment(robot, motion) -> TrackingEnvironment:
 
 def spoil(environment: TrackingEnvironment, how: str) -> None:
     if how == "nan position":
-        environment._qpos[SICK, 12] = np.nan
+        environment.simulation.qpos[SICK, 12] = np.nan
     elif how == "nan velocity":
-        environment._qvel[SICK, 4] = np.nan
+        environment.simulation.qvel[SICK, 4] = np.nan
     elif how == "fast":
-        environment._qvel[SICK, 10] = 1e5
+        environment.simulation.qvel[SICK, 10] = 1e5
     else:  # MuJoCo itself refuses to step this one
-        environment._qvel[SICK] = 990.0 * (-1.0) ** np.arange(35)
-        environment._qpos[SICK, 2] = -0.5
+        environment.simulation.qvel[SICK] = 990.0 * (-1.0) ** np.arange(35)
+        environment.simulation.qpos[SICK, 2] = -0.5
 
 
 @pytest.mark.parametrize("how", ["nan position", "nan velocity", "fast", "refused"])
@@ -89,7 +91,7 @@ def test_what_is_kept_diverges_again_in_one_simulation(environment, robot, how):
 
 
 def test_errors_that_are_no_divergence_are_not_hidden(environment, monkeypatch):
-    monkeypatch.setattr(environment, "_batch", Broken(environment._batch))
+    monkeypatch.setattr(environment.simulation, "batch", Broken(environment.simulation.batch))
     with pytest.raises(RuntimeError, match="no more threads"):
         environment.step(np.zeros((ROBOTS, 29)))
 

@@ -15,10 +15,10 @@ from mjlab.tasks.tracking.config.g1.env_cfgs import unitree_g1_flat_tracking_env
 from mjlab.tasks.tracking.mdp import commands
 from tests.skills.mjlab_scene import ROBOTS, RobotState, states_near, tensor
 
-from haloid.skills.environment import PUSH_EVERY_S, EnvironmentConfig, TrackingEnvironment
-from haloid.skills.randomisation import RANDOMISATIONS
-from haloid.skills.reference import reference_of
-from haloid.skills.sampling import AdaptiveSampling
+from haloid.skills.task.environment import PUSH_EVERY_S, EnvironmentConfig, TrackingEnvironment
+from haloid.skills.task.randomisation import RANDOMISATIONS
+from haloid.skills.task.reference import reference_of
+from haloid.skills.task.starts import AdaptiveSampling
 
 pytestmark = pytest.mark.slow
 
@@ -63,15 +63,15 @@ def test_a_reset_disturbs_a_frame_as_mjlabs_does(scene, environment, monkeypatch
 
     qpos = scene.env.sim.data.qpos.clone()
     qpos[:, :3] -= scene.env.scene.env_origins
-    np.testing.assert_allclose(environment.qpos(), qpos, atol=TOLERANCE)
-    np.testing.assert_allclose(environment._qvel.copy(), scene.env.sim.data.qvel, atol=TOLERANCE)
+    np.testing.assert_allclose(environment.simulation.qpos.copy(), qpos, atol=TOLERANCE)
+    np.testing.assert_allclose(environment.simulation.qvel.copy(), scene.env.sim.data.qvel, atol=TOLERANCE)
 
 
 def test_a_push_is_mjlabs(scene, environment, motion, monkeypatch):
     """The same kick on the same tilted, moving robots."""
     environment.reset(np.arange(ROBOTS), np.arange(ROBOTS) * 20)
     state = states_near(motion, ROBOTS, 0.1, seed=6)
-    state = replace(state, qpos=environment.qpos(), qvel=environment._qvel.copy())
+    state = replace(state, qpos=environment.simulation.qpos.copy(), qvel=environment.simulation.qvel.copy())
     scene.put(state)
 
     environment.random = Drawn(seed=7)
@@ -81,8 +81,8 @@ def test_a_push_is_mjlabs(scene, environment, motion, monkeypatch):
     push = unitree_g1_flat_tracking_env_cfg().events["push_robot"]
     push.func(scene.env, None, **push.params)
 
-    assert np.abs(environment._qvel.copy()[:, :6] - state.qvel[:, :6]).max() > 0.3
-    np.testing.assert_allclose(environment._qvel.copy(), scene.env.sim.data.qvel, atol=TOLERANCE)
+    assert np.abs(environment.simulation.qvel.copy()[:, :6] - state.qvel[:, :6]).max() > 0.3
+    np.testing.assert_allclose(environment.simulation.qvel.copy(), scene.env.sim.data.qvel, atol=TOLERANCE)
     assert push.interval_range_s == PUSH_EVERY_S
 
 

@@ -9,7 +9,7 @@ pytest.importorskip("mjlab")
 from mjlab.tasks.tracking.config.g1.env_cfgs import unitree_g1_flat_tracking_env_cfg
 from tests.skills.mjlab_scene import ROBOTS, RobotState, states_near, tensor
 
-from haloid.skills.observations import (
+from haloid.skills.task.observations import (
     NOISE,
     Sensed,
     actor_observation,
@@ -17,11 +17,11 @@ from haloid.skills.observations import (
     critic_observation,
     observation_terms,
 )
-from haloid.skills.reference import Poses, reference_of
-from haloid.skills.relative import carried_along
-from haloid.skills.rewards import WEIGHTS, reward_terms
-from haloid.skills.robot import TrackedRobot
-from haloid.skills.terminations import termination_terms
+from haloid.skills.task.reference import Poses, reference_of
+from haloid.skills.task.rewards import WEIGHTS, reward_terms
+from haloid.skills.task.robot import TrackedRobot
+from haloid.skills.task.terminations import termination_terms
+from haloid.skills.task.terms import carried_along
 
 pytestmark = pytest.mark.slow
 
@@ -32,13 +32,13 @@ class Ours:
     """What this package computes of the same states, with the sensors of its own model and MuJoCo C."""
 
     def __init__(self, robot: TrackedRobot, motion, state: RobotState) -> None:
-        model, layout = robot.model, robot.layout
+        model, layout = robot.model, robot.description
         data, rows = mujoco.MjData(model), []
         for qpos, qvel in zip(state.qpos, state.qvel, strict=True):
             data.qpos[:], data.qvel[:] = qpos, qvel
             mujoco.mj_forward(model, data)
             rows.append(data.sensordata.copy())
-        bodies = len(layout.bodies)
+        bodies = len(layout.tracked_links)
         widths = np.cumsum([3, 3, 3 * bodies, 4 * bodies, 3 * bodies])
         lin, ang, pos, quat, body_lin, body_ang = np.split(np.array(rows), widths, axis=1)
         poses = Poses(
@@ -50,10 +50,10 @@ class Ours:
             body_ang_vel_w=body_ang.reshape(-1, bodies, 3),
         )
         frame = reference_of(robot, [motion]).frames.at(state.frame)
-        anchor = layout.bodies.index(layout.anchor)
+        anchor = layout.tracked_links.index(layout.anchor)
         sensed = Sensed(lin, ang, state.action, state.encoder_bias_rad)
         carried = carried_along(poses, frame, anchor)
-        ends = np.array([layout.bodies.index(name) for name in layout.end_effectors])
+        ends = np.array([layout.tracked_links.index(name) for name in layout.end_effectors])
         self.observations = observation_terms(poses, sensed, frame, robot.default_joint_pos_rad, anchor)
         self.rewards = reward_terms(
             poses, frame, carried, state.action, state.last_action, robot.soft_limits_rad, anchor

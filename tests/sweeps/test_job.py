@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from haloid.sweeps import job
-from haloid.sweeps.job import Job, JobError, jobs_over
+from haloid.sweeps.job import Job, JobError
 
 EXPECTED = "expected a dictionary, list, string, number, boolean or None."
 
@@ -52,12 +52,6 @@ def test_the_same_arguments_are_the_same_after_a_file():
     }
 
 
-def test_a_job_for_every_combination():
-    jobs = jobs_over("p:f", {"motion": ["squat", "walk"], "seed": [0, 1]}, iterations=5)
-    assert [job.name for job in jobs] == ["squat-0", "squat-1", "walk-0", "walk-1"]
-    assert jobs[2] == Job("walk-0", "p:f", {"motion": "walk", "seed": 0, "iterations": 5})
-
-
 def test_the_examples_in_the_docstrings():
     found = doctest.testmod(job)
-    assert found.attempted >= 2 and found.failed == 0
+    assert found.attempted >= 1 and found.failed == 0

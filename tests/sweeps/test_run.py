@@ -246,7 +246,7 @@ def test_a_full_disk_leaves_the_old_results_until_there_is_room(tmp_path, caplog
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert seen["when full"] == before
-    assert "results.json could not be written: [Errno 27] File too large" in caplog.text
+    assert "results.json could not be written (" in caplog.text
     assert list(outcome.results) == list(merged(tmp_path)) == ["x0", "x1", "x2"]
 
 

@@ -1,0 +1,81 @@
+"""Benchmarks: one for each table of the papers and each comparison with a peer.
+
+A benchmark is one line in BENCHMARKS and the module named there: a frozen dataclass with its settings (tyro turns them
+into options) and a `run(settings, say)` that returns an `Outcome`.
+"""
+
+from typing import NamedTuple
+
+
+class Benchmark(NamedTuple):
+    place: str
+    """Its module in `haloid.bench`, and the settings there: "MODULE:CLASS"."""
+    summary: str
+
+
+BENCHMARKS = {
+    "table2": Benchmark(
+        "identification.table2:Table2",
+        "HALO's Table II: three payloads, noise-free, from nominal; haloid, gradient descent, CMA-ES.",
+    ),
+    "table4": Benchmark(
+        "identification.table4:Table4",
+        "HALO's Table IV: two stages against one on aged robots with noise and friction, 6, 2 and 2 kg.",
+    ),
+    "noise": Benchmark(
+        "identification.noise:Noise",
+        "Errors against the Cramér–Rao bound and coverage of the 95 % intervals, at four noise levels.",
+    ),
+    "payloads": Benchmark(
+        "identification.payloads:Payloads",
+        "Boxes, balls and bars on the G1 and on a small arm: coverage of the intervals, errors over the bound.",
+    ),
+    "sysid": Benchmark(
+        "identification.sysid:Sysid",
+        "The same fragments through mujoco.sysid and through haloid: seconds and accuracy.",
+    ),
+    "scaling": Benchmark(
+        "identification.scaling:Scaling",
+        "Seconds of a Jacobian against the number of parameters, fragments and control steps.",
+    ),
+    "engines": Benchmark(
+        "identification.engines:Engines",
+        "The engines on the same fragments, on one foot and on both: forward, linearisation, gradient.",
+    ),
+    "excitation": Benchmark(
+        "identification.excitation:ExcitationBench",
+        "Optimised motions against multi-sines of the same length and limits: predicted and achieved intervals.",
+    ),
+    "data": Benchmark(
+        "identification.data:Data",
+        "Errors against seconds of recording, 1 to 60 s, beside the Cramér–Rao bound.",
+    ),
+    "real-arm": Benchmark(
+        "identification.real_arm:RealArm",
+        "Logs of a real SO-101: calibrated on all runs but one, replayed on that one, from four wrong gains.",
+    ),
+    "throughput": Benchmark(
+        "skills.throughput:Throughput",
+        "Environment steps per second of the whole training loop, split, and against mjlab on the same CPU.",
+    ),
+    "controller": Benchmark(
+        "skills.controller:ControllerBench",
+        "The model-based controller alone, no learning: WDR, CM and HALO under Setting 1.",
+    ),
+    "table3": Benchmark(
+        "skills.table3:Table3",
+        "HALO's Table III: WDR, CM and HALO track steady and agile motions under Setting 1.",
+    ),
+    "walk": Benchmark(
+        "skills.locomotion:Walk",
+        "HALO's Table V, walking forward and back under Setting 1.",
+    ),
+    "yaw-jump": Benchmark(
+        "skills.locomotion:YawJump",
+        "HALO's Table V, the jump with a quarter turn under Setting 1.",
+    ),
+    "maneuvers": Benchmark(
+        "skills.maneuvers:Maneuvers",
+        "HALO's Table VI: swallow balance, side kick, roundhouse kick under Setting 1, successes of ten.",
+    ),
+}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from haloid.identify.result import versions
+from haloid.identify.results.files import versions
 from haloid.outputs import atomic_file
 from haloid.report import Table
 

@@ -1,11 +1,15 @@
 """What a command shows: results on stdout, progress and errors on stderr.
 
-Progress is a live line on a terminal and plain lines, at most one every two seconds, anywhere else.
+Progress is a live line on a terminal, with a bar, the time left and a small curve where they are known, and plain
+lines, at most one every two seconds, anywhere else.
 """
 
 import logging
+import math
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     from haloid.report import Table
 
 PLAIN_INTERVAL_S = 2.0
+BAR_WIDTH, SPARK_WIDTH = 16, 24
+SPARKS = "▁▂▃▄▅▆▇█"
+COUNTED = re.compile(r"[\w ]*?\b(\d+) of (\d+)")
 
 results = Console(highlight=False, markup=False, emoji=False)
 """Stdout."""
@@ -26,33 +33,68 @@ messages = Console(stderr=True, highlight=False, markup=False, emoji=False)
 """Stderr."""
 
 
+class Progress:
+    """Says how far a piece of work is: words, and where they are known the part that is done and a number to plot."""
+
+    def __init__(self, what: str, show: Callable[[str], None]) -> None:
+        self._what, self._show = what, show
+        self._started_s = self._last_s = time.monotonic()
+        self._values: deque[float] = deque(maxlen=SPARK_WIDTH)
+
+    def __call__(self, detail: str, *, done: float | None = None, value: float | None = None) -> None:
+        """Where the words count themselves, as in «run 2 of 6», the part that is done is theirs."""
+        now_s = time.monotonic()
+        if value is not None and math.isfinite(value):
+            self._values.append(value)
+        if not messages.is_terminal:
+            if now_s - self._last_s >= PLAIN_INTERVAL_S:
+                self._last_s = now_s
+                self._show(f"{self._what}: {detail}")
+            return
+        counted = COUNTED.match(detail)
+        if done is None and counted is not None and int(counted[2]):
+            done = (int(counted[1]) - 1) / int(counted[2])  # the one that is named is under way
+        parts = [] if done is None else [self._bar(done, now_s - self._started_s)]
+        self._show("  ".join([f"{self._what}: {detail}", *parts, sparkline(self._values)]).rstrip())
+
+    def _bar(self, done: float, spent_s: float) -> str:
+        done = min(max(done, 0.0), 1.0)
+        filled = round(BAR_WIDTH * done)
+        left = f" {clock(spent_s * (1 - done) / done)} left" if done > 0 and spent_s > 1 else ""
+        return f"{'━' * filled}{'╌' * (BAR_WIDTH - filled)} {100 * done:.0f} %{left}"
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, or hours too."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
+
+
+def sparkline(values: Iterable[float]) -> str:
+    """A curve in one line of text; nothing for fewer than two values."""
+    values = list(values)
+    if len(values) < 2:
+        return ""
+    low, span = min(values), (max(values) - min(values)) or 1.0
+    return "".join(SPARKS[round((len(SPARKS) - 1) * (value - low) / span)] for value in values)
+
+
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[str], None]]:
-    """Show that `what` is under way; the yielded function says how far it is. Ends with the time it took.
+def progress(what: str, first: str = "") -> Iterator[Progress]:
+    """Show that `what` is under way, from the `first` words on; ends with the time it took.
 
     >>> with progress("Recording") as say:  # doctest: +SKIP
     ...     say("run 2 of 6")
     """
     started_s = time.monotonic()
+    begun = f"{what}: {first}" if first else what
     if messages.is_terminal:
-        with messages.status(Text(what)) as status:
-            yield lambda detail: status.update(Text(f"{what}: {detail}"))
+        with messages.status(Text(begun)) as status:
+            yield Progress(what, lambda line: status.update(Text(line)))
     else:
-        messages.print(what, soft_wrap=True)
-        yield _plain_lines(what)
+        messages.print(begun, soft_wrap=True)
+        yield Progress(what, lambda line: messages.print(line, soft_wrap=True))
     messages.print(f"{what}: done in {time.monotonic() - started_s:.1f} s", soft_wrap=True)
-
-
-def _plain_lines(what: str) -> Callable[[str], None]:
-    last_s = time.monotonic()
-
-    def say(detail: str) -> None:
-        nonlocal last_s
-        if time.monotonic() - last_s >= PLAIN_INTERVAL_S:
-            last_s = time.monotonic()
-            messages.print(f"{what}: {detail}", soft_wrap=True)
-
-    return say
 
 
 def print_table(table: "Table") -> None:
@@ -87,6 +129,11 @@ def _grid(table: "Table", narrow: bool) -> RichTable:
 def wrote(path: Path) -> None:
     """Say on stdout, on one line, where a result is."""
     results.print(f"wrote {path}", soft_wrap=True)
+
+
+def next_command(command: str) -> None:
+    """Say on stdout what to do next."""
+    results.print(f"next: {command}", soft_wrap=True)
 
 
 def error(message: str) -> None:

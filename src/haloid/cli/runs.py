@@ -1,26 +1,11 @@
-"""Runs of the lab robot as commands show and write them."""
+"""Runs of the lab robot as commands show them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-from haloid.lab.truth import Truth, write_truth
-from haloid.recordings.recording import Recording
-from haloid.recordings.write import write_recording
+from haloid.lab.truth import Run
 from haloid.report import Table
-
-Run = tuple[Recording, Truth]
-
-
-def write_runs(runs: Sequence[Run], recordings_folder: Path, truth_folder: Path) -> list[Path]:
-    """Writes every recording, and its truth as NAME.truth.json; returns the recordings' csv files."""
-    recordings_folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for recording, truth in runs:
-        files.append(write_recording(recording, recordings_folder / recording.name, allow_gaps=True))
-        write_truth(truth, truth_folder / f"{recording.name}.truth.json")
-    return files
 
 
 def runs_table(runs: Sequence[Run]) -> Table:

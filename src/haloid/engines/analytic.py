@@ -1,7 +1,7 @@
-"""The analytic engine: exact discrete sensitivities of MuJoCo's `implicitfast` step of a contact-free tree.
+"""The analytic engine: exact discrete sensitivities of MuJoCo's `implicitfast` step of a tree, on a floor or not.
 
 One step, with h the timestep, τ the servo force, D the diagonal of joint damping and of the velocity gain of servos
-that are not saturated, and f the friction force of joints with friction loss:
+that are not saturated, and f the friction force of joints with friction loss (and that of the floor, see contact.py):
 
     M aₑ = τ − d·v − rnea(q, v, 0) + f        the acceleration on which MuJoCo solves friction
     (M + h D) a = τ − d·v − rnea(q, v, 0) + f   the acceleration it steps with
@@ -24,6 +24,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 
+from haloid.engines.contact import FloorContact, Touch, unsupported_contact
 from haloid.engines.engine import Engine, Sensitivities
 from haloid.engines.fragments import Fragments
 from haloid.engines.link_forces import Kinematics, LinkForces
@@ -46,10 +47,11 @@ class AnalyticEngine(Engine):
     """Rolls out in MuJoCo C, differentiates with Pinocchio."""
 
     name = "analytic"
+    forks = True
 
     def __init__(self, simulator: Simulator) -> None:
         super().__init__(simulator)
-        _check_supported(simulator)
+        check_supported(simulator)
         self.tree = RigidBodyTree(simulator.model)
         self.friction = FrictionConstants.of_model(simulator.model)
 
@@ -144,24 +146,30 @@ class _Sweep:
         self.delay_slope = delay_slope(fragments, physics.delay) if self.delay_columns else None
         self.rubs = physics.frictionloss > 0
         self.has_friction = bool(self.rubs.any()) or "frictionloss" in self.joint_columns
+        self.contact = None
+        if self.has_friction or engine.simulator.contact:
+            inverse_mass = self._reference_inverse_mass()
+        if engine.simulator.contact:
+            self.contact = FloorContact(model, physics, columns, self.links, inverse_mass)
         if self.has_friction:
-            inverse_weight, slope = self._reference_inverse_weight()
+            inverse_weight, slope = self._reference_inverse_weight(inverse_mass)
             self.friction_b = engine.friction.b
             self.friction_r = engine.friction.r_over_inverse_weight * inverse_weight
             self.friction_r_slope = engine.friction.r_over_inverse_weight[:, None] * slope
 
     def run(self) -> Sensitivities:
         n, fragments = self.n, self.fragments
-        count, rows, substeps, parameters = fragments.count, fragments.rows, fragments.substeps, len(self.columns)
+        count, parameters = fragments.count, len(self.columns)
         state = np.zeros((count, 2 * n, self.total))  # derivatives of q, then of v
         state[:, :, parameters:] = np.eye(2 * n)
         if "bias" in self.joint_columns:  # the true angle starts at the reading less the bias
             i, j = self.joint_columns["bias"]
             state[:, j, i] = -1.0
         dq, dv = state[:, :n], state[:, n:]
-        out = np.empty((count, rows + 1, n, self.total))
-        out[:, 0] = dq
-        steps, window = rows * substeps, max(1, _TOGETHER // count)
+        out = np.zeros((count, fragments.rows + 1, n, self.total))
+        before, beyond = fragments.step_before_row()
+        steps, window = fragments.steps, max(1, _TOGETHER // count)
+        self._read(out, dq, before, beyond, 0)
         for first in range(0, steps, window):
             together = slice(first, min(first + window, steps))
             slopes = self._acceleration_slope(together).reshape(count, -1, n, self.total)
@@ -172,13 +180,19 @@ class _Sweep:
                 da *= self.h
                 dv += da
                 dq += self.h * dv
-                if (step + 1) % substeps == 0:
-                    out[:, (step + 1) // substeps] = dq
+                self._read(out, dq, before, beyond, step + 1)
         if "bias" in self.joint_columns:
             i, j = self.joint_columns["bias"]
             out[:, :, j, i] += 1.0
-        readings = self.trajectories.q[:, ::substeps] + self.physics.bias
+        readings = fragments.at_rows(self.trajectories.q) + self.physics.bias
         return Sensitivities(readings, out[..., :parameters], out[..., parameters:])
+
+    @staticmethod
+    def _read(out: np.ndarray, dq: np.ndarray, before: np.ndarray, beyond: np.ndarray, step: int) -> None:
+        """Adds what the positions after `step` steps give to the rows at, just before and just after them."""
+        for shift, weight in ((0, 1 - beyond), (1, beyond)):
+            fragment, row = np.nonzero((before + shift == step) & (weight > 0))
+            out[fragment, row] += weight[fragment, row, None, None] * dq[fragment]
 
     def _acceleration_slope(self, steps: slice) -> np.ndarray:
         """(T, n, P + 2n) derivative of the accelerations that these steps are taken with."""
@@ -187,12 +201,12 @@ class _Sweep:
         at = self.links.kinematics(now.q) if self.links else None
         implicit_damping = self.h * (self.physics.damping + now.damping)
         rhs = self._explicit_terms(now, dynamics, at)
-        if self.has_friction:
+        if self.has_friction or self.contact:
             force = dynamics.torque + (self.physics.armature + implicit_damping) * now.a
             force += self.physics.damping * now.v + self.spring * (now.q - self.spring_zero) - now.force
-            friction = self._friction_slope(force, now, dynamics, at, rhs)
+            constraints = self._constraint_slope(force, now, dynamics, at, rhs)
             self._add_implicit_terms(rhs, now)
-            rhs += friction
+            rhs += constraints
         else:
             self._add_implicit_terms(rhs, now)
         return np.linalg.inv(_plus_diagonal(dynamics.mass, implicit_damping)) @ rhs
@@ -209,7 +223,7 @@ class _Sweep:
         else:
             kp, kd = fragments.kp, fragments.kd
             if fragments.gains_vary:
-                rows = np.arange(steps.start, steps.stop) // fragments.substeps
+                rows = fragments.row_of_step[steps]
                 kp, kd = kp[:, rows].reshape(-1, n), kd[:, rows].reshape(-1, n)
             kp, kd = strength * kp, strength * kd
             raw = kp * physics.kp * (inputs - q) - kd * physics.kd * v
@@ -281,28 +295,40 @@ class _Sweep:
                 i, j = self.joint_columns[kind]
                 rhs[:, j, i] -= self.h * (slope * now.a)[:, j]
 
-    def _friction_slope(
+    def _constraint_slope(
         self, force: np.ndarray, now: _Moment, dynamics: _Dynamics, at: Kinematics | None, explicit_rhs: np.ndarray
     ) -> np.ndarray:
-        """(T, n, P + 2n) derivative of the friction force `force`: constant while slipping, soft while sticking.
+        """(T, n, P + 2n) derivative of `force`, the sum of friction and contact: joints slip, stick softly, feet press.
 
-        Where a joint sticks, its force follows the explicit acceleration aₑ = a + w, so that one's derivative is
-        solved for too: (M + R⁻¹) daₑ = explicit terms at a − d(M w) + what slips and creeps.
+        What sticks or presses follows the explicit acceleration aₑ = a + w, so that one's derivative is solved for too:
+        (M + R⁻¹ + JᵀR⁻¹J) daₑ = explicit terms at a − d(M w) + what slips, creeps and changes at the contacts.
         """
-        n, parameters = self.n, len(self.columns)
-        sticks = self.rubs & (np.abs(force) < self.physics.frictionloss * (1 - _SLIP_SLACK))
         w = np.linalg.solve(dynamics.mass, (self.h * (self.physics.damping + now.damping) * now.a)[..., None])[..., 0]
+        touch = None if self.contact is None else self.contact.at(now.q, now.v, now.a + w)
+        if touch is not None:
+            force = force - touch.force
+        sticks = self.rubs & (np.abs(force) < self.physics.frictionloss * (1 - _SLIP_SLACK))
         slope = np.zeros_like(explicit_rhs)
         if "frictionloss" in self.joint_columns:
             i, j = self.joint_columns["frictionloss"]
             # a joint without friction loss would slip as soon as it had some, against its motion
             direction = np.where(self.rubs, np.sign(force), -np.sign(now.a + w + self.friction_b * now.v))
             slope[:, j, i] = (direction * ~sticks)[:, j]
-        if not sticks.any():
+        if touch is None and not sticks.any():
             return slope
         rhs = explicit_rhs + slope
+        self._add_change_of_momentum(rhs, now.q, w, at)
+        soft, followed = self._sticking(sticks, force, touch, rhs.shape)
+        rhs += soft
+        soft -= followed @ (np.linalg.inv(dynamics.mass + followed) @ rhs)
+        slope += soft
+        return slope
+
+    def _add_change_of_momentum(self, rhs: np.ndarray, q: np.ndarray, w: np.ndarray, at: Kinematics | None) -> None:
+        """Adds −d(M w), w fixed."""
+        n, parameters = self.n, len(self.columns)
         gravity, self.tree.tree.gravity = self.tree.tree.gravity.copy(), pin.Motion.Zero()
-        momentum = self._inverse_dynamics(now.q, np.zeros_like(w), w)
+        momentum = self._inverse_dynamics(q, np.zeros_like(w), w)
         self.tree.tree.gravity = gravity
         rhs[..., parameters : parameters + n] -= momentum.by_state[..., :n]
         if at is not None:
@@ -310,22 +336,30 @@ class _Sweep:
         if "armature" in self.joint_columns:
             i, j = self.joint_columns["armature"]
             rhs[:, j, i] -= w[:, j]
-        per_r = np.where(sticks, 1 / self.friction_r, 0.0)
-        soft, joint = np.zeros_like(rhs), np.arange(n)
-        soft[:, joint, parameters + n + joint] = -per_r * self.friction_b
-        soft[..., :parameters] -= (per_r * force)[..., None] * self.friction_r_slope
-        rhs += soft
-        soft -= per_r[..., None] * (np.linalg.inv(_plus_diagonal(dynamics.mass, per_r)) @ rhs)
-        slope += soft
-        return slope
 
-    def _reference_inverse_weight(self) -> tuple[np.ndarray, np.ndarray]:
+    def _sticking(
+        self, sticks: np.ndarray, friction: np.ndarray, touch: Touch | None, shape: tuple[int, ...]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Derivative of the soft forces at a fixed acceleration, and minus that by the acceleration, (T, n, n)."""
+        n, parameters = self.n, len(self.columns)
+        soft = np.zeros(shape) if touch is None else touch.slope
+        followed = np.zeros((len(sticks), n, n)) if touch is None else touch.stiffness
+        if sticks.any():
+            joint, per_r = np.arange(n), np.where(sticks, 1 / self.friction_r, 0.0)
+            soft[:, joint, parameters + n + joint] -= per_r * self.friction_b
+            soft[..., :parameters] -= (per_r * friction)[..., None] * self.friction_r_slope
+            followed = _plus_diagonal(followed, per_r)
+        return soft, followed
+
+    def _reference_inverse_mass(self) -> np.ndarray:
+        """M₀⁻¹ at the reference configuration."""
+        mass = pin.crba(self.tree.tree, self.tree.data, np.zeros(self.n))
+        return np.linalg.inv(np.triu(mass) + np.triu(mass, 1).T + np.diag(self.physics.armature))
+
+    def _reference_inverse_weight(self, inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(M₀⁻¹)_ii at the reference configuration, (n,), and its derivative by the parameters, (n, P)."""
-        tree, data, n = self.tree.tree, self.tree.data, self.n
-        zero, slope = np.zeros(n), np.zeros((n, len(self.columns)))
-        mass = pin.crba(tree, data, zero)
-        mass = np.triu(mass) + np.triu(mass, 1).T + np.diag(self.physics.armature)
-        inverse = np.linalg.inv(mass)
+        n = self.n
+        slope = np.zeros((n, len(self.columns)))
         if self.links:
             at = self.links.kinematics(np.repeat(self.tree.reference_q[None], n, axis=0))
             by_link = self.links.torques(at, np.zeros((n, n)), inverse, gravity=False)
@@ -344,14 +378,15 @@ def _plus_diagonal(matrices: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
     return result
 
 
-def _check_supported(simulator: Simulator) -> None:
-    """Refuses what the analytic step leaves out."""
+def check_supported(simulator: Simulator, engine: str = "analytic") -> None:
+    """Refuses what the differentiated step leaves out."""
     model = simulator.model
     ignored = (
         mujoco.mjtDisableBit.mjDSBL_ACTUATION | mujoco.mjtDisableBit.mjDSBL_SPRING | mujoco.mjtDisableBit.mjDSBL_DAMPER
     )
     features = {
-        "contact": simulator.contact,
+        **dict.fromkeys(unsupported_contact(model) if simulator.contact else (), True),
+        "joint stops": not model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_LIMIT),
         "a force limit at a joint instead of its servo": bool(np.any(model.jnt_actfrclimited)),
         "noslip iterations": model.opt.noslip_iterations > 0,
         "actuation, springs or damping disabled": bool(model.opt.disableflags & int(ignored)),
@@ -366,6 +401,6 @@ def _check_supported(simulator: Simulator) -> None:
     found = [name for name, there in features.items() if there]
     if found:
         raise UnsupportedModelError(
-            f"the analytic engine cannot differentiate a model with {' and '.join(found)}; "
+            f"the {engine} engine cannot differentiate a model with {' and '.join(found)}; "
             "use --engine finite-difference, which can"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,10 @@ class Engine(ABC):
     """Predicts what the encoders of a simulated robot read, from initial readings `q0` and velocities `v0` (B, n)."""
 
     name: str
+    forks: bool = False
+    """Whether copies of it in forked processes may share the work; otherwise it uses all cores by itself."""
+    reverse: bool = False
+    """Whether it has a gradient that is cheaper than its Jacobian."""
 
     def __init__(self, simulator: Simulator) -> None:
         self.simulator = simulator
@@ -48,3 +52,16 @@ class Engine(ABC):
         self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
     ) -> Sensitivities:
         """The readings with their derivatives by the columns and by the initial state."""
+
+    def gradient(
+        self,
+        physics: Physics,
+        columns: list[Column],
+        fragments: Fragments,
+        q0: np.ndarray,
+        v0: np.ndarray,
+        by_readings: Callable[[np.ndarray], np.ndarray],
+    ) -> np.ndarray:
+        """(P,) derivative of a function of the readings by the columns, from that by the readings, (B, N + 1, n)."""
+        found = self.jacobian(physics, columns, fragments, q0, v0)
+        return np.einsum("btn,btnp->p", by_readings(found.readings), found.by_parameter)

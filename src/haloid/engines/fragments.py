@@ -11,8 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from haloid.errors import HaloidError
 from haloid.recordings.delay import substeps_per_row
 from haloid.recordings.recording import Recording
+
+_ON_A_STEP = 1e-6
+"""A row this share of a step away from one is on it."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,9 @@ class Fragments:
     """(B,) which recording each fragment is from."""
     start_row: np.ndarray
     """(B,)"""
+    row_time_s: np.ndarray | None = None
+    """(B, history + N + 1) times of the rows from the fragment's start on, where rows do not come with simulation
+    steps; None: every `control_dt_s`, a whole number of steps."""
 
     @property
     def count(self) -> int:
@@ -49,7 +56,43 @@ class Fragments:
 
     @property
     def substeps(self) -> int:
+        """Simulation steps of a row."""
+        if self.row_time_s is not None:
+            raise HaloidError(
+                "the recordings' rows do not come at a whole number of simulation steps, which this needs; give them "
+                "an even rate that the timestep divides, with haloid convert --rate"
+            )
         return substeps_per_row(self.control_dt_s, self.timestep_s)
+
+    @property
+    def steps(self) -> int:
+        """Simulation steps that reach the last row of every fragment."""
+        if self.row_time_s is None:
+            return self.rows * self.substeps
+        return int(np.ceil(self.row_time_s[:, -1].max() / self.timestep_s - _ON_A_STEP))
+
+    @property
+    def row_of_step(self) -> np.ndarray:
+        """(steps,) the row whose gains act during a step; between uneven rows gains are constant."""
+        return np.zeros(self.steps, int) if self.row_time_s is not None else np.arange(self.steps) // self.substeps
+
+    def step_before_row(self) -> tuple[np.ndarray, np.ndarray]:
+        """(B, N + 1) the last step at or before each row, and how far (0 to 1) the row is on the way to the next."""
+        if self.row_time_s is None:
+            row = np.broadcast_to(np.arange(self.rows + 1), (self.count, self.rows + 1))
+            return row * self.substeps, np.zeros(row.shape)
+        place = self.row_time_s[:, self.history :] / self.timestep_s
+        before = np.clip(np.floor(place + _ON_A_STEP).astype(int), 0, self.steps)
+        return before, np.where(before < self.steps, np.maximum(place - before, 0.0), 0.0)
+
+    def at_rows(self, after_steps: np.ndarray) -> np.ndarray:
+        """(B, N + 1, n) at the rows, from (B, steps + 1, n) after every simulation step; linear between steps."""
+        if self.row_time_s is None:
+            return after_steps[:, :: self.substeps]
+        before, beyond = self.step_before_row()
+        fragment, after = np.arange(self.count)[:, None], np.minimum(before + 1, self.steps)
+        weight = beyond[..., None]
+        return (1 - weight) * after_steps[fragment, before] + weight * after_steps[fragment, after]
 
     @property
     def gains_vary(self) -> bool:
@@ -64,6 +107,7 @@ class Fragments:
             readings=self.readings[:, : rows + 1],
             velocities=None if self.velocities is None else self.velocities[:, : rows + 1],
             inputs=self.inputs[:, : self.history + rows],
+            row_time_s=None if self.row_time_s is None else self.row_time_s[:, : self.history + rows + 1],
             kp=self.kp[:, :rows] if self.gains_vary else self.kp,
             kd=self.kd[:, :rows] if self.gains_vary else self.kd,
         )
@@ -75,6 +119,7 @@ class Fragments:
             readings=self.readings[which],
             velocities=None if self.velocities is None else self.velocities[which],
             inputs=self.inputs[which],
+            row_time_s=None if self.row_time_s is None else self.row_time_s[which],
             kp=self.kp[which] if self.gains_vary else self.kp,
             kd=self.kd[which] if self.gains_vary else self.kd,
             recording_index=self.recording_index[which],
@@ -91,7 +136,7 @@ def cut(
     history: int = 3,
 ) -> Fragments:
     """Cuts `rows` control steps from each recording at each of its `starts` (row numbers)."""
-    readings, velocities, inputs, kps, kds, which, start_rows = [], [], [], [], [], [], []
+    readings, velocities, inputs, kps, kds, which, start_rows, times = [], [], [], [], [], [], [], []
     torque_mode = recordings[0].actuation == "torque"
     for number, (recording, recording_starts) in enumerate(zip(recordings, starts, strict=True)):
         order = [recording.joint_names.index(name) for name in dof_joints]
@@ -101,6 +146,7 @@ def cut(
         u = source[:, order]
         kp = np.zeros(len(order)) if recording.kp is None else recording.kp[..., order]
         kd = np.zeros(len(order)) if recording.kd is None else recording.kd[..., order]
+        even = recording.is_even
         for start in recording_starts:
             window = slice(start, start + rows + 1)
             readings.append(q[window])
@@ -112,8 +158,16 @@ def cut(
             kds.append(kd[start : start + rows] if kd.ndim == 2 else np.broadcast_to(kd, shape))
             which.append(number)
             start_rows.append(start)
+            times.append(_row_times(recording, even, int(start), rows, history))
     kp, kd = np.array(kps), np.array(kds)
     vary = bool(np.any(kp != kp[0, 0]) or np.any(kd != kd[0, 0]))
+    on_steps = all(_on_steps(recording, timestep_s) for recording in recordings)
+    if not on_steps and (np.any(kp != kp[:, :1]) or np.any(kd != kd[:, :1])):
+        raise HaloidError(
+            f"{recordings[0].title} and its like have gains that change from row to row, and rows that do not come at "
+            "a whole number of simulation steps; give them an even rate that the timestep divides, with haloid convert "
+            "--rate"
+        )
     return Fragments(
         control_dt_s=recordings[0].control_dt_s,
         timestep_s=timestep_s,
@@ -126,4 +180,20 @@ def cut(
         history=history,
         recording_index=np.array(which),
         start_row=np.array(start_rows),
+        row_time_s=None if on_steps else np.array(times),
     )
+
+
+def _on_steps(recording: Recording, timestep_s: float) -> bool:
+    """Whether every row comes a whole number of simulation steps after the last."""
+    steps = recording.control_dt_s / timestep_s
+    return round(steps) >= 1 and abs(round(steps) - steps) <= 1e-6 * steps and recording.is_even
+
+
+def _row_times(recording: Recording, even: bool, start: int, rows: int, history: int) -> np.ndarray:
+    """(history + rows + 1,) from the start on; rows before the recording's first are a control period apart."""
+    number = np.arange(start - history, start + rows + 1)
+    if even:
+        return (number - start) * recording.control_dt_s
+    there = recording.time_s[np.maximum(number, 0)] + np.minimum(number, 0) * recording.control_dt_s
+    return there - recording.time_s[start]

@@ -100,20 +100,20 @@ class LinkForces:
         axes = at.axes
         velocity = self._below.T @ (axes * v[..., None])
         turning = np.empty_like(axes)
-        turning[..., :3] = _cross(velocity[..., :3], axes[..., :3])
-        turning[..., 3:] = _cross(velocity[..., :3], axes[..., 3:]) + _cross(velocity[..., 3:], axes[..., :3])
+        turning[..., :3] = cross(velocity[..., :3], axes[..., :3])
+        turning[..., 3:] = cross(velocity[..., :3], axes[..., 3:]) + cross(velocity[..., 3:], axes[..., :3])
         acceleration = self._below[:, self._dofs].T @ (axes * a[..., None] + turning * v[..., None])
         if gravity:
             acceleration[..., 3:] -= self._gravity
         velocity = velocity[:, self._dofs]
         omega, alpha = velocity[..., :3], acceleration[..., :3]
         c = at.pos + (at.rotation @ self._com[..., None])[..., 0]
-        point = acceleration[..., 3:] + _cross(alpha, c) + _cross(omega, velocity[..., 3:] + _cross(omega, c))
+        point = acceleration[..., 3:] + cross(alpha, c) + cross(omega, velocity[..., 3:] + cross(omega, c))
         spin = _skew(omega)
         by_com = self._mass[:, None, None] * ((_skew(alpha) + spin @ spin) @ at.rotation)
         width = len(_PARTS) if self._inertia else _WITHOUT_INERTIA
         out = np.zeros((*c.shape[:2], width, 6))
-        out[:, :, 0, :3], out[:, :, 0, 3:] = _cross(c, point), point
+        out[:, :, 0, :3], out[:, :, 0, 3:] = cross(c, point), point
         lever = _skew(c) @ by_com - (self._mass[:, None, None] * _skew(point)) @ at.rotation
         out[:, :, 1:4, :3], out[:, :, 1:4, 3:] = lever.swapaxes(2, 3), by_com.swapaxes(2, 3)
         if self._inertia:
@@ -144,10 +144,10 @@ def _by_inertia(rotation: np.ndarray, omega: np.ndarray, alpha: np.ndarray) -> n
     turned = rotation.swapaxes(2, 3)
     omega_l, alpha_l = (turned @ omega[..., None])[..., 0], (turned @ alpha[..., None])[..., 0]
     rate, momentum = (np.einsum("kij,tlj->tlki", bases, x) for x in (alpha_l, omega_l))
-    return (rate + _cross(omega_l[:, :, None], momentum)) @ turned
+    return (rate + cross(omega_l[:, :, None], momentum)) @ turned
 
 
-def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """numpy's `cross` over the last axis, without its bookkeeping."""
     ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
     bx, by, bz = b[..., 0], b[..., 1], b[..., 2]

@@ -20,6 +20,8 @@ LINK_KINDS = {"mass": ("",), "com": ("x", "y", "z"), "inertia": ("xx", "yy", "zz
 JOINT_KINDS = ("damping", "frictionloss", "armature", "kp", "kd", "strength", "bias")
 """Parameters of a joint. kp, kd and strength are factors on the recorded gains and on the motor's torque; bias is
 what the encoder reads beyond the true angle."""
+INERTIA_AT = ([0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2])
+"""Rows and columns of the inertia's components, in their order."""
 _INERTIA_INDEX = {"xx": (0, 0), "yy": (1, 1), "zz": (2, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
 
 
@@ -142,10 +144,6 @@ class Physics:
         model.dof_damping[:] = self.damping
         model.dof_frictionloss[:] = self.frictionloss
         model.dof_armature[:] = self.armature
-
-
-def inertia_component(matrix: np.ndarray, component: str) -> float:
-    return float(matrix[_INERTIA_INDEX[component]])
 
 
 def inertia_basis(component: str) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import mujoco
@@ -18,7 +18,7 @@ import numpy as np
 from haloid.engines.fragments import Fragments
 from haloid.engines.physics import Physics
 from haloid.errors import HaloidError
-from haloid.recordings.delay import delayed_inputs
+from haloid.recordings.delay import delayed_inputs, held_mean, held_mean_slope
 
 SOLVER_TOLERANCE = 1e-12
 """Friction loss is solved to this tolerance, so that predictions are smooth enough to difference."""
@@ -41,7 +41,7 @@ class Simulator:
     def __init__(self, spec: mujoco.MjSpec, timestep_s: float, *, contact: bool = False) -> None:
         """`spec` is clamped and has one servo (or motor) for every joint.
 
-        Without `contact`, nothing but the clamp touches the robot: no floor, no self-collision, no joint stops.
+        Without `contact`, nothing but the clamp touches the robot: no floor, no self-collision.
         """
         spec = spec.copy()
         for body in spec.bodies[1:]:
@@ -55,8 +55,12 @@ class Simulator:
         model.opt.ls_iterations = max(model.opt.ls_iterations, 50)
         model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)
         model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)  # a rollout that breaks down must show it
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_LIMIT)  # fragments hold no joint at its stop
+        # geoms and bounding volumes may be laid out along the compiled inertias' axes, and other inertias are written
+        model.geom_sameframe[:] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
         if not contact:
-            model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT)
+            model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
         self.model = model
         self.contact = contact
         self.nominal = Physics.of_model(model)
@@ -126,9 +130,12 @@ class Simulator:
 
     def inputs(self, physics: Physics, fragments: Fragments) -> np.ndarray:
         """(B, steps, n) inputs per simulation step after delay and encoder bias."""
-        flat = _by_row(fragments.inputs)
-        late = delayed_inputs(flat, physics.delay, fragments.control_dt_s, fragments.timestep_s)
-        late = _by_fragment(late, fragments)
+        if fragments.row_time_s is not None:
+            late = _between_steps(held_mean, fragments, physics.delay)
+        else:
+            flat = _by_row(fragments.inputs)
+            late = delayed_inputs(flat, physics.delay, fragments.control_dt_s, fragments.timestep_s)
+            late = _by_fragment(late, fragments)
         return late if fragments.torque_mode else late - physics.bias
 
     def run(self, physics: Physics, fragments: Fragments, q0: np.ndarray, v0: np.ndarray) -> Trajectories:
@@ -158,7 +165,7 @@ class Simulator:
     ) -> list[np.ndarray]:
         """What the encoders would read at the control rows, (B, N + 1, n) for each of the parameter values."""
         runs = self.run_many(physics, fragments, q0, v0)
-        return [run.q[:, :: fragments.substeps] + p.bias for run, p in zip(runs, physics, strict=True)]
+        return [fragments.at_rows(run.q) + p.bias for run, p in zip(runs, physics, strict=True)]
 
     def _roll(self, physics, fragments: Fragments, state: np.ndarray, control: np.ndarray) -> np.ndarray:
         torque, count = fragments.torque_mode, fragments.count
@@ -170,6 +177,12 @@ class Simulator:
                 models += [model] * count
             return np.asarray(self._rollout.rollout(models, self._data, state, control)[0])
         models = [self.with_physics(p) for p in physics for _ in range(count)]
+        if fragments.row_time_s is not None:
+            for i, model in enumerate(models):
+                self.set_gains(
+                    model, physics[i // count], fragments.kp[i % count, 0], fragments.kd[i % count, 0], torque
+                )
+            return np.asarray(self._rollout.rollout(models, self._data, state, control)[0])
         pieces = []
         for row in range(fragments.rows):
             for i, model in enumerate(models):
@@ -192,8 +205,20 @@ def _by_fragment(per_step: np.ndarray, fragments: Fragments) -> np.ndarray:
     return per_step.reshape(len(per_step), fragments.count, -1).swapaxes(0, 1)
 
 
+def _between_steps(
+    held: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray], fragments: Fragments, delay_s: float
+) -> np.ndarray:
+    """(B, steps, n) `held(edges, times, inputs)` of every fragment, whose rows come at any time."""
+    assert fragments.row_time_s is not None
+    edges_s = fragments.timestep_s * np.arange(fragments.steps + 1) - delay_s
+    rows = zip(fragments.row_time_s, fragments.inputs, strict=True)
+    return np.stack([held(edges_s, time_s[:-1], inputs) for time_s, inputs in rows])
+
+
 def delay_slope(fragments: Fragments, delay_s: float) -> np.ndarray:
     """(B, steps, n) derivative of the delayed inputs with respect to the delay."""
+    if fragments.row_time_s is not None:
+        return _between_steps(held_mean_slope, fragments, delay_s)
     h = fragments.timestep_s
     below = np.floor(delay_s / h) * h
     flat = _by_row(fragments.inputs)

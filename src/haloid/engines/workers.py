@@ -6,14 +6,19 @@ forking is not to be had (or with one core) the work runs here, one piece after 
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
+
+_PR_SET_PDEATHSIG = 1
+"""Linux's prctl(2): the signal that a process gets when the thread that forked it ends."""
 
 _engine: Any = None
 _blas = ThreadpoolController()
@@ -46,9 +51,18 @@ class Workers(AbstractContextManager):
 def _adopt(engine: Any) -> None:
     """In a new process: keep the inherited engine, whose rollout threads did not survive the fork."""
     global _engine
+    _end_with_parent()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # what the command does about it is the parent's
     engine.simulator.use_one_thread()
     _engine = engine
     _blas.limit(limits=1)
+
+
+def _end_with_parent() -> None:
+    """Has the system end this process when its parent does, even if that is killed and can tell nobody."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() == 1:  # it ended before this took effect
+        os._exit(1)
 
 
 def _call(function: Callable[[Any, Any], Any], piece: Any) -> Any:

@@ -13,6 +13,7 @@ def default_reference(scenario: Scenario, seed: int) -> Reference:
     reference = multi_sine(
         scenario.excitation,
         scenario.joint_names,
+        built.limbs,
         scenario.posture_rad,
         built.limits,
         scenario.torque_demand,

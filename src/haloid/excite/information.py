@@ -25,14 +25,14 @@ from scipy.linalg import expm
 
 from haloid.engines.physics import Physics
 from haloid.engines.rigid_body import RigidBodyTree
-from haloid.identify.priors import PAYLOAD_STD
+from haloid.identify.problem.priors import PAYLOAD_STD
 from haloid.lab.built import BuiltRobot
 from haloid.robots.inertia import LinkParameters, read_links
 
 FRAGMENT_ROWS = 20
 """Control steps of a fragment, as in an identification."""
 KNOT_ROWS = 4
-"""The motion is looked at once in so many control steps."""
+"""The motion is looked at once every this many control steps."""
 _NOISE_RAD = 5e-4
 _PRIOR = (_NOISE_RAD / np.array([PAYLOAD_STD[kind] for kind in ("mass", "com", "com", "com")])) ** 2
 """What an identification assumes of a payload, in the same units: what no motion can show costs nothing."""

@@ -15,9 +15,9 @@ from haloid.errors import HaloidError
 from haloid.lab.excitation import Reference
 from haloid.lab.play import feed_forward_targets
 from haloid.lab.robot import LabRobot
-from haloid.recordings.read import read_recording
+from haloid.recordings.files.read import read_recording
 from haloid.recordings.recording import Recording
-from haloid.robots.load import KNOWN_ROBOTS
+from haloid.robots.entries import KNOWN_ROBOTS
 
 _ACCELERATION = "ddq:"
 _PERIOD_TOLERANCE = 1e-6

@@ -60,7 +60,7 @@ class Scenario:
     @cached_property
     def amplitude_rad(self) -> np.ndarray:
         """(n,) how far each joint may go from the middle of its motion."""
-        return np.array([amplitude_rad(self.excitation, name) for name in self.joint_names])
+        return np.array([amplitude_rad(self.excitation, limb) for limb in self.nominal.built.limbs])
 
     @property
     def allowed_nm(self) -> np.ndarray:

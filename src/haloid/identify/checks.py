@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from haloid.engines.simulate import Simulator
-from haloid.identify.data import DataError
-from haloid.identify.fit import Fit
+from haloid.identify.data.dataset import DataError
+from haloid.identify.solvers.fit import Fit
 from haloid.recordings.recording import Recording
 from haloid.robots.inertia import find_link
 
 _STRANGE_MASS_STDS = 8.0
-"""A base link whose mass is so many prior standard deviations from nominal carries something."""
+"""A base link whose mass is this many prior standard deviations from nominal carries something."""
 _STRANGE_MISFIT, _LEAST_MISFIT_RAD = 20.0, 1e-4
-"""Residuals so many times the noise that smoothing the readings shows (or this) cannot be of the same robot."""
+"""Residuals this many times the noise that smoothing the readings shows (or this) cannot be of the same robot."""
 _HOPELESS_SHARE = 0.5
 """Error bars of a mass beyond this share of the mass (and 0.5 kg) say nothing."""
 
@@ -37,26 +37,18 @@ def check_inputs(
     for recording in unloaded:
         if recording.payload != "none":
             raise DataError(
-                f"{_name(recording)} was given as unloaded but says payload '{recording.payload}'; "
+                f"{recording.title} was given as unloaded but says payload '{recording.payload}'; "
                 'give it with --loaded, or set "payload": "none" in its json if the robot carried nothing'
             )
     for recording in loaded:
         if recording.payload == "none":
             raise DataError(
-                f"{_name(recording)} was given as loaded but says payload 'none'; "
+                f"{recording.title} was given as loaded but says payload 'none'; "
                 'give it with --unloaded, or set "payload": "unknown" in its json if the robot carried a load'
             )
     both = {str(r.source) for r in unloaded if r.source} & {str(r.source) for r in loaded if r.source}
     if both:
         raise DataError(f"{sorted(both)[0]} was given both as loaded and as unloaded")
-
-
-def check_engine(recording: Recording, engine: str) -> None:
-    if recording.support == "double" and engine == "analytic":
-        raise DataError(
-            f"{_name(recording)} is a double-support recording, and the analytic engine knows no contact; "
-            "use --engine finite-difference"
-        )
 
 
 def check_links(simulator: Simulator, payload_links: Sequence[str]) -> None:
@@ -105,7 +97,3 @@ def check_informative(stage2: Fit, payload_columns: int) -> None:
             f"is known only to ± {1.96 * stage2.std[best]:.1f} kg. Move arms and waist more, record longer, "
             "or name fewer payload links"
         )
-
-
-def _name(recording: Recording) -> str:
-    return recording.name if recording.source is None else recording.source.name

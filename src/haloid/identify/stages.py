@@ -15,20 +15,23 @@ from typing import Literal
 
 import numpy as np
 
-from haloid.engines.analytic import AnalyticEngine
+from haloid.engines import ENGINES, make_engine
+from haloid.engines.contact import contact_changes
 from haloid.engines.engine import Engine
-from haloid.engines.finite_difference import FiniteDifferenceEngine
 from haloid.engines.physics import Column, Physics
 from haloid.engines.simulate import Simulator
 from haloid.engines.workers import Workers
-from haloid.identify import checks, paper_solvers
-from haloid.identify.data import Dataset, build_simulator, check_agreement, prepare
-from haloid.identify.fit import (
+from haloid.identify import checks, doubts
+from haloid.identify.data.dataset import Dataset, build_simulator, check_agreement, prepare
+from haloid.identify.problem.body import body_prior
+from haloid.identify.problem.priors import BasePrior, PaperRegulariser, no_prior
+from haloid.identify.problem.unknowns import Prior, Unknowns, choose_columns
+from haloid.identify.solvers import paper_solvers
+from haloid.identify.solvers.fit import (
     Fit,
     FitSettings,
     Report,
     Trace,
-    approach,
     conclude,
     finish,
     first_residual,
@@ -36,10 +39,10 @@ from haloid.identify.fit import (
     make_problem,
     part,
 )
-from haloid.identify.levenberg_marquardt import Solution
-from haloid.identify.priors import BasePrior, PaperRegulariser, no_prior, payload_prior
-from haloid.identify.unknowns import Prior, Unknowns, choose_columns
+from haloid.identify.solvers.levenberg_marquardt import Solution
+from haloid.identify.solvers.payload_search import payload_approach
 from haloid.recordings.recording import Recording
+from haloid.setting_limits import check_settings
 
 BASE_PARAMETERS = ("*.mass", "*.com", "*.damping", "*.frictionloss", "*.armature")
 """Stage 1's full set."""
@@ -48,20 +51,43 @@ _FIRST_DAMPING = 0.05
 """Where the search starts for a robot whose model has no friction or damping."""
 
 
+_LIMITS = {
+    "timestep_s": (1e-5, 0.1),
+    "payload_size_m": (1e-3, 10.0),
+    "rows": (3, 1000),
+    "fragments": (1, 10_000),
+    "held_out": (0.0, 0.5),
+    "noise_rad": (1e-9, 1.0),
+    "robust": (0.1, 100.0),
+    "upper_weight": (0.0, 1e6),
+    "iterations": (1, 1_000_000),
+    "seed": (0, 2**32 - 1),
+}
+
+
 @dataclass(frozen=True)
 class Settings:
-    """All choices of an identification."""
+    """All choices of an identification; a value that cannot be is refused when it is made."""
 
     payload_links: tuple[str, ...]
-    payload_parameters: tuple[str, ...] = ("mass", "com")
-    """Kinds, for every payload link, or names such as torso_link.com."""
+    payload_model: Literal["body", "halo"] = "body"
+    """"body": what is attached has mass, CoM and inertia; "halo": it shifts mass and CoM of its link, as in HALO's
+    Table II, and the link keeps its inertia."""
+    payload_size_m: float = 0.5
+    """The length of a body to expect, for its inertia where the data says little about it."""
+    payload_parameters: tuple[str, ...] = ()
+    """Kinds, for every payload link, or names such as torso_link.com; none: all of the payload's model."""
     base_parameters: tuple[str, ...] = BASE_PARAMETERS
     stages: Literal["two", "one"] = "two"
-    engine: Literal["analytic", "finite-difference"] = "analytic"
+    base: Literal["free", "frozen"] = "free"
+    """"free": stage 2 may move the rest of the robot within stage 1's covariance; "frozen": it stays, as in HALO."""
+    engine: str = "analytic"
+    """One of `haloid.engines.ENGINES`."""
     solver: Literal["lm", "gd", "cma"] = "lm"
     loss: Literal["joints", "cartesian"] = "joints"
     regulariser: Literal["gaussian", "paper"] = "gaussian"
-    timestep_s: float = 0.005
+    timestep_s: float | None = None
+    """Of the simulation; None: the model's own, where it divides the time between rows."""
     rows: int = 20
     """Control steps of a fragment (HALO's N)."""
     fragments: int = 20
@@ -74,6 +100,21 @@ class Settings:
     iterations: int | None = None
     """Of the solver; None: its own default."""
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_settings(self, _LIMITS, {"engine": ENGINES})
+
+
+@dataclass(frozen=True)
+class FloorContacts:
+    """Fragments of a robot that also stands on its other foot."""
+
+    fragments: int
+    """Fitted."""
+    switching: int
+    """Of these, those in which a point of the sole comes to touch the floor or leaves it."""
+    left_out: int
+    """Not fitted, because the search did not find to their readings across such a change."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +131,8 @@ class Identification:
     loaded: Dataset
     seconds: float
     stage_seconds: dict[str, float] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+    """Why the answer should not be trusted, by name."""
 
     @property
     def fit_settings(self) -> FitSettings:
@@ -109,6 +152,17 @@ class Identification:
         """The robot with its load."""
         return self.stage2.physics
 
+    @property
+    def contact(self) -> FloorContacts | None:
+        """What the floor did in the loaded fragments; None in single support."""
+        if not self.simulator.contact:
+            return None
+        fragments, states = self.stage2.problem.fragments, self.stage2.states
+        q0, v0 = np.split(states, 2, axis=1)
+        changes = contact_changes(self.simulator, self.simulator.run(self.physics, fragments, q0, v0))
+        given = int(np.sum(~self.loaded.held_out))
+        return FloorContacts(fragments.count, int(np.sum(changes > 0)), given - fragments.count)
+
 
 def identify(
     unloaded: Sequence[Recording],
@@ -120,16 +174,12 @@ def identify(
     started = time.monotonic()
     checks.check_inputs(unloaded, loaded, settings.stages, settings.payload_links)
     check_agreement([*unloaded, *loaded])
-    checks.check_engine(loaded[0], settings.engine)
-    contact = settings.engine == "finite-difference" and loaded[0].support == "double"
-    simulator = build_simulator(loaded[0], settings.timestep_s, contact=contact)
-    engine: Engine = {"analytic": AnalyticEngine, "finite-difference": FiniteDifferenceEngine}[settings.engine](
-        simulator
-    )
+    simulator = build_simulator(loaded[0], settings.timestep_s)
+    settings = replace(settings, timestep_s=float(simulator.model.opt.timestep))
+    engine = make_engine(settings.engine, simulator)
     checks.check_links(simulator, settings.payload_links)
     run = _Run(settings, simulator, engine)
-    parallel = settings.engine == "analytic"
-    with Workers(engine, processes=None if parallel else 1) as workers:
+    with Workers(engine, processes=None if engine.forks else 1) as workers:
         run.workers = workers
         stage1, unloaded_data, seconds1 = None, None, 0.0
         if settings.stages == "two":
@@ -141,6 +191,14 @@ def identify(
         stage2, count = run.find_payload(loaded_data, stage1, report("stage 2") if report else None)
         stage2 = replace(stage2, problem=replace(stage2.problem, workers=None))
     checks.check_informative(stage2, count)
+    found_doubts = doubts.misfit(stage2, loaded_data, "stage 2" if stage1 else "the loaded recordings")
+    if stage1 is not None and unloaded_data is not None:
+        found_doubts = [
+            *doubts.misfit(stage1, unloaded_data, "stage 1"),
+            *doubts.beyond_prior(stage1, simulator.model),
+            *found_doubts,
+            *doubts.dragged(stage1, stage2, count),
+        ]
     seconds = time.monotonic() - started
     return Identification(
         settings=settings,
@@ -152,13 +210,16 @@ def identify(
         loaded=loaded_data,
         seconds=seconds,
         stage_seconds={"stage 1": seconds1, "stage 2": seconds - seconds1},
+        doubts=tuple(found_doubts),
     )
 
 
 def payload_patterns(settings: Settings) -> list[str]:
-    """Stage 2's parameters: kinds are meant for every payload link, names with a dot for themselves."""
-    kinds = [name for name in settings.payload_parameters if "." not in name]
-    named = [name for name in settings.payload_parameters if "." in name]
+    """Stage 2's parameters: kinds are meant for every payload link, names with a dot and `delay` for themselves."""
+    whole = ("mass", "com", "inertia") if settings.payload_model == "body" else ("mass", "com")
+    chosen = settings.payload_parameters or whole
+    named = [name for name in chosen if "." in name or name == "delay"]
+    kinds = [name for name in chosen if name not in named]
     return [f"{link}.{kind}" for link in settings.payload_links for kind in kinds] + named
 
 
@@ -201,29 +262,22 @@ class _Run:
         """Stage 2, and how many of its columns are the payload's."""
         base = self.simulator.nominal if stage1 is None else stage1.physics
         columns = choose_columns(base, payload_patterns(self.settings))
-        prior = payload_prior(base, columns) if self.settings.solver == "lm" else no_prior(base, columns)
-        alone = Unknowns(base, columns, prior)
-        if stage1 is None:
-            return self._solve(dataset, alone, report), len(columns)
-        taken = {column.name for column in columns}
-        kept = [i for i, column in enumerate(stage1.unknowns.columns) if column.name not in taken]
-        together = columns + [stage1.unknowns.columns[i] for i in kept]
-        joined = _joined(prior, _posterior(stage1, kept))
-        if self.settings.solver == "lm":
-            trace: Trace = []
-            settings = self.fit_settings
-            problem, z, states, iterations = approach(
-                self.engine, dataset, alone, settings, trace, report, self.workers
-            )
-            unknowns = Unknowns(alone.physics(z), together, joined)
-            problem, z = replace(problem, unknowns=unknowns), unknowns.encode(unknowns.base.values(together))
-            return finish(problem, z, states, settings, iterations, trace, report), len(columns)
-        found = self._solve(dataset, alone, report)
-        unknowns = Unknowns(found.physics, together, joined)
-        problem, z = replace(found.problem, unknowns=unknowns), unknowns.encode(unknowns.base.values(together))
-        linearised = problem.linearise(z, found.states)
-        solution = Solution(z, found.states, linearised.cost, found.iterations, True, linearised)
-        return conclude(problem, solution, found.trace), len(columns)
+        if self.settings.solver != "lm":
+            found = self._solve(dataset, Unknowns(base, columns, no_prior(base, columns)), report)
+            return found if stage1 is None else _together(found, stage1), len(columns)
+        trace: Trace = []
+        settings = self.fit_settings
+        problem, near, states, iterations = payload_approach(
+            self.engine, dataset, base, columns, self.settings.payload_size_m, settings, trace, report, self.workers
+        )
+        unknowns = Unknowns(near, columns, body_prior(base, near, columns, self.settings.payload_size_m))
+        if stage1 is not None and self.settings.base == "free":
+            unknowns = _with_base(unknowns, stage1)
+        problem, z = replace(problem, unknowns=unknowns), unknowns.encode(near.values(unknowns.columns))
+        found = finish(problem, z, states, settings, iterations, trace, report)
+        if stage1 is not None and self.settings.base == "frozen":
+            found = _beside(found, stage1)
+        return found, len(columns)
 
     def _solve(self, dataset: Dataset, unknowns: Unknowns, report: Report | None) -> Fit:
         settings = self.fit_settings
@@ -283,6 +337,37 @@ def _first_guess(nominal: Physics, columns: list[Column]) -> Physics:
         elif column.kind == "damping":
             values[i] = max(values[i], _FIRST_DAMPING)
     return nominal.with_values(columns, values)
+
+
+def _with_base(payload: Unknowns, stage1: Fit) -> Unknowns:
+    """The payload's unknowns, and the rest of the robot within stage 1's covariance."""
+    taken = {column.name for column in payload.columns}
+    kept = [i for i, column in enumerate(stage1.unknowns.columns) if column.name not in taken]
+    together = payload.columns + [stage1.unknowns.columns[i] for i in kept]
+    return Unknowns(payload.base, together, _joined(payload.prior, _posterior(stage1, kept)))
+
+
+def _together(found: Fit, stage1: Fit) -> Fit:
+    """A payload that was found alone, with the error bars that payload and rest have together."""
+    unknowns = _with_base(Unknowns(found.physics, found.unknowns.columns, found.unknowns.prior), stage1)
+    problem, z = replace(found.problem, unknowns=unknowns), unknowns.encode(found.physics.values(unknowns.columns))
+    linearised = problem.linearise(z, found.states)
+    solution = Solution(z, found.states, linearised.cost, found.iterations, found.converged, linearised)
+    return conclude(problem, solution, found.trace)
+
+
+def _beside(found: Fit, stage1: Fit) -> Fit:
+    """A payload found with the rest of the robot as stage 1 left it, with what stage 1 did not know in its error bars.
+
+    With A the information about the payload and C that about payload and rest together, an error δ of the rest shifts
+    the payload by −A⁻¹Cδ.
+    """
+    whole, count = _together(found, stage1), len(found.values)
+    rest = np.linalg.inv(whole.unknowns.prior.information[count:, count:])
+    shift = -found.covariance @ whole.information[:count, count:]
+    mixed = shift @ rest
+    covariance = np.block([[found.covariance + mixed @ shift.T, mixed], [mixed.T, rest]])
+    return replace(whole, covariance=covariance)
 
 
 def _posterior(stage1: Fit, kept: list[int]) -> Prior:

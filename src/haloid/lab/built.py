@@ -6,12 +6,14 @@ import mujoco
 import numpy as np
 
 from haloid.lab.excitation import JointLimits
+from haloid.robots.description import Robot
 
 
 @dataclass(frozen=True)
 class BuiltRobot:
     """The compiled lab robot; arrays are in the order of `joint_names`, the robot's own order."""
 
+    description: Robot
     model: mujoco.MjModel
     collision_model: mujoco.MjModel
     """The same robot with its own collision geometry, where `model` only has a foot and a floor."""
@@ -26,6 +28,8 @@ class BuiltRobot:
     """Nominal, as the recording tells it; the true servo's is strength · kp."""
     kd: np.ndarray
     strength: np.ndarray
+    limbs: tuple[str, ...]
+    """The limb of each joint, such as "legs" or "left arm"."""
     limits: JointLimits
     timestep_s: float
     control_dt_s: float

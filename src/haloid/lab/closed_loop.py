@@ -47,7 +47,7 @@ class Policy:
     start: Callable[[], Callable[[Senses], np.ndarray]]
     """Begins a run: a function from senses to (n,) targets, in the robot's order, for the control step that begins."""
     motion: Reference
-    """What it follows; joints in the robot's order, one row a control step."""
+    """What it follows; joints in the robot's order, one row per control step."""
     anchor: str
     """The link whose orientation it sees."""
     imu_site: str

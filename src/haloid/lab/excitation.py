@@ -25,7 +25,7 @@ class Excitation:
     lowest_hz: float = 0.1
     highest_hz: float = 2.0
     harmonics: int = 4
-    """Sines a joint, one in each of as many equal parts of the band (on a logarithmic scale)."""
+    """Sines per joint, one in each of as many equal parts of the band (on a logarithmic scale)."""
     leg_amplitude_rad: float = 0.03
     waist_amplitude_rad: float = 0.45
     arm_amplitude_rad: float = 0.6
@@ -50,7 +50,7 @@ class Excitation:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the joints should do, one row a control step; columns in the order of `joint_names`."""
+    """What the joints should do, one row per control step; columns in the order of `joint_names`."""
 
     joint_names: tuple[str, ...]
     time_s: np.ndarray
@@ -71,6 +71,7 @@ class JointLimits:
 def multi_sine(
     excitation: Excitation,
     joint_names: tuple[str, ...],
+    limbs: tuple[str, ...],
     posture_rad: np.ndarray,
     limits: JointLimits,
     torque_of: InverseDynamics,
@@ -79,13 +80,14 @@ def multi_sine(
 ) -> Reference:
     """q(t) = posture + w(t)·A·Σ a_k·sin(2π f_k t + φ_k), with A as large as amplitudes and limits allow.
 
+    `limbs` names the limb of every joint: "legs" and "waist" move less than arms, whatever they are called.
     w is a quintic ramp, so position, velocity and acceleration start and end at rest. A limb whose torque is
     beyond its share moves less, the others as much as before; the peak of every joint is within its amplitude.
     """
     time_s = np.arange(round(excitation.duration_s / control_dt_s)) * control_dt_s
     shape, dshape, ddshape = _windowed_sines(excitation, len(joint_names), time_s, seed)
     room = np.minimum(posture_rad - limits.lower_rad, limits.upper_rad - posture_rad)
-    amplitude = np.array([amplitude_rad(excitation, name) for name in joint_names])
+    amplitude = np.array([amplitude_rad(excitation, limb) for limb in limbs])
     amplitude = np.clip(room - excitation.limit_margin_rad, 0.0, amplitude)
     amplitude = np.minimum(amplitude, excitation.velocity_limit_rad_s / np.abs(dshape).max(axis=0))
 
@@ -94,22 +96,12 @@ def multi_sine(
         return Reference(joint_names, time_s, q_rad, amplitude * dshape, amplitude * ddshape)
 
     allowed_nm = excitation.torque_fraction * limits.effort_nm
-    return reference(_within_torque(amplitude, reference, torque_of, allowed_nm))
+    return reference(_within_torque(amplitude, np.array(limbs), reference, torque_of, allowed_nm))
 
 
-def limb(joint_name: str) -> str:
-    """The limb a joint belongs to by its name: "legs", "waist", "left arm", "right arm" or "arm"."""
-    if any(part in joint_name for part in ("hip", "knee", "ankle")):
-        return "legs"
-    if any(part in joint_name for part in ("waist", "torso")):
-        return "waist"
-    side = joint_name.split("_")[0]
-    return f"{side} arm" if side in ("left", "right") else "arm"
-
-
-def amplitude_rad(excitation: Excitation, joint_name: str) -> float:
+def amplitude_rad(excitation: Excitation, limb: str) -> float:
     by_limb = {"legs": excitation.leg_amplitude_rad, "waist": excitation.waist_amplitude_rad}
-    return by_limb.get(limb(joint_name), excitation.arm_amplitude_rad)
+    return by_limb.get(limb, excitation.arm_amplitude_rad)
 
 
 def _windowed_sines(
@@ -146,13 +138,13 @@ def window(time_s: np.ndarray, duration_s: float, ramp_s: float) -> tuple[np.nda
 
 def _within_torque(
     amplitude: np.ndarray,
+    limbs: np.ndarray,
     reference: Callable[[np.ndarray], Reference],
     torque_of: InverseDynamics,
     allowed_nm: np.ndarray,
 ) -> np.ndarray:
     """Amplitudes at which no joint needs more than `allowed_nm`: first limb by limb, then all together."""
     names = reference(amplitude).joint_names
-    limbs = np.array([limb(name) for name in names])
     carried_by = {"legs": set(limbs), "waist": set(limbs) - {"legs"}}
     for attempt in range(60):
         motion = reference(amplitude)

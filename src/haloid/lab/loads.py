@@ -8,8 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import mujoco
+import numpy as np
 
 from haloid.errors import HaloidError
+from haloid.robots.description import describe
+from haloid.robots.entries import DEFAULT_ROBOT
 from haloid.robots.inertia import Payload, attach, find_link, perturb, read_links, write_links
 
 
@@ -31,8 +34,32 @@ class RigidLoad:
     payload: Payload
 
 
-def halo_setting(number: int) -> tuple[Load, ...]:
-    """HALO's Perturbation Setting 1, 2 or 3 of the G1: torso, left hand, right hand."""
+def box(mass_kg: float, sides_m: np.ndarray, com_in_link_m: np.ndarray, quat_wxyz: np.ndarray) -> Payload:
+    """A uniform box, its sides turned into the link's frame by a unit quaternion."""
+    square = np.asarray(sides_m, float) ** 2
+    return _turned(mass_kg, mass_kg / 12 * (square.sum() - square), com_in_link_m, quat_wxyz)
+
+
+def sphere(mass_kg: float, radius_m: float, com_in_link_m: np.ndarray) -> Payload:
+    """A uniform ball."""
+    return Payload(mass_kg, np.asarray(com_in_link_m, float), 0.4 * mass_kg * radius_m**2 * np.eye(3))
+
+
+def bar(mass_kg: float, length_m: float, radius_m: float, com_in_link_m: np.ndarray, quat_wxyz: np.ndarray) -> Payload:
+    """A uniform round bar, along z before it is turned."""
+    across = mass_kg * (length_m**2 / 12 + radius_m**2 / 4)
+    return _turned(mass_kg, np.array([across, across, mass_kg * radius_m**2 / 2]), com_in_link_m, quat_wxyz)
+
+
+def _turned(mass_kg: float, principal: np.ndarray, com_in_link_m: np.ndarray, quat_wxyz: np.ndarray) -> Payload:
+    rotation = np.empty(9)
+    mujoco.mju_quat2Mat(rotation, np.asarray(quat_wxyz, float))
+    rotation = rotation.reshape(3, 3)
+    return Payload(mass_kg, np.asarray(com_in_link_m, float), rotation @ np.diag(principal) @ rotation.T)
+
+
+def halo_setting(number: int, robot: str = DEFAULT_ROBOT) -> tuple[Load, ...]:
+    """HALO's Perturbation Setting 1, 2 or 3, which it gives for the G1: torso, left hand, right hand."""
     settings = {
         1: (6.0, (0.01, 0.02, 0.05), 2.4, 2.0),
         2: (9.0, (0.02, 0.04, 0.07), 3.2, 2.8),
@@ -41,10 +68,12 @@ def halo_setting(number: int) -> tuple[Load, ...]:
     if number not in settings:
         raise HaloidError(f"HALO has no Perturbation Setting {number}; expected 1, 2 or 3")
     torso_kg, torso_com_offset_m, left_kg, right_kg = settings[number]
+    description = describe(robot)
+    description.need("a perturbation setting", "anchor", "hands")
     return (
-        Load("torso_link", torso_kg, torso_com_offset_m),
-        Load("left_wrist_yaw_link", left_kg),
-        Load("right_wrist_yaw_link", right_kg),
+        Load(description.anchor, torso_kg, torso_com_offset_m),
+        Load(description.hands["left"], left_kg),
+        Load(description.hands["right"], right_kg),
     )
 
 

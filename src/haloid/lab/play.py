@@ -32,7 +32,7 @@ class FellError(HaloidError):
 
 @dataclass(frozen=True)
 class Playback:
-    """What really happened, one row a control step, before any sensor; columns in the robot's joint order."""
+    """What really happened, one row per control step, before any sensor; columns in the robot's joint order."""
 
     q_rad: np.ndarray
     dq_rad_s: np.ndarray

@@ -11,17 +11,7 @@ from scipy.optimize import least_squares
 from haloid.errors import HaloidError
 from haloid.lab.built import BuiltRobot
 from haloid.lab.dynamics import LabDynamics
-from haloid.lab.excitation import limb
-
-_STAND_RAD = {
-    "hip_pitch": -0.3,
-    "knee": 0.6,
-    "ankle_pitch": -0.3,
-    "shoulder_pitch": -0.3,
-    "shoulder_roll": 0.6,
-    "elbow": 0.5,
-}
-"""A relaxed stand with flat feet and bent arms, by kind of joint; the right side's roll is mirrored; others are 0."""
+from haloid.robots.sole import joints_about
 
 _ROOM_RAD = 0.12
 """Distance from joint limits that leaves the excitation some room."""
@@ -35,11 +25,7 @@ _ANKLE_WEIGHT = 1e3
 
 def stand(built: BuiltRobot) -> np.ndarray:
     """(n,) the relaxed stand, moved inside the joints' limits."""
-    posture = np.zeros(len(built.joint_names))
-    for column, name in enumerate(built.joint_names):
-        kind = name.removeprefix("left_").removeprefix("right_").removesuffix("_joint")
-        mirrored = name.startswith("right_") and kind.endswith("roll")
-        posture[column] = _STAND_RAD.get(kind, 0.0) * (-1.0 if mirrored else 1.0)
+    posture = np.array([built.description.excitation_pose.get(name, 0.0) for name in built.joint_names])
     lower, upper = _bounds(built)
     return np.clip(posture, lower, upper)
 
@@ -74,9 +60,13 @@ def lean(built: BuiltRobot) -> np.ndarray:
 
 def _both_feet_flat(built: BuiltRobot) -> np.ndarray:
     """(n, m) moves that leave both soles on the floor: hips and ankles pitch against each other, waist and arms."""
-    names = built.joint_names
-    fore_aft = np.array([1.0 if "ankle_pitch" in one else -1.0 if "hip_pitch" in one else 0.0 for one in names])
-    free = [unit for name, unit in zip(names, np.eye(len(names)), strict=True) if limb(name) != "legs"]
+    units = np.eye(len(built.joint_names))
+    fore_aft = np.zeros(len(units))
+    for leg in built.description.legs.values():
+        pitching = joints_about(built.model, leg, axis=1)
+        fore_aft[built.joint_names.index(pitching[0])] = -1.0
+        fore_aft[built.joint_names.index(pitching[-1])] = 1.0
+    free = [unit for limb, unit in zip(built.limbs, units, strict=True) if limb != "legs"]
     return np.array([fore_aft, *free]).T
 
 
@@ -86,7 +76,7 @@ def clamped_ankles(built: BuiltRobot) -> np.ndarray:
     whole_kg = float(np.sum(model.body_mass))
     joints = [model.joint(name).id for name in built.joint_names]
     beyond_kg = model.body_subtreemass[model.jnt_bodyid[joints]]
-    named = np.array(["ankle" in name for name in built.joint_names])
+    named = np.array([name in built.description.ankles for name in built.joint_names])
     return named & (beyond_kg > 0.5 * whole_kg)
 
 

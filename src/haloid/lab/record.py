@@ -16,7 +16,7 @@ from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors, read
 from haloid.lab.truth import Truth, truth_of
 from haloid.recordings.recording import Recording
-from haloid.robots.load import KNOWN_ROBOTS
+from haloid.robots.entries import KNOWN_ROBOTS
 
 _IDEAL_SENSORS = Sensors()
 _DEFAULT_EXCITATION = Excitation()
@@ -72,7 +72,14 @@ def design(robot: LabRobot, excitation: Excitation, seed: int) -> Reference:
         excitation = replace(excitation, leg_amplitude_rad=0.0)
     while True:
         reference = multi_sine(
-            excitation, built.joint_names, robot.posture_rad, built.limits, torque_of, robot.control_dt_s, seed
+            excitation,
+            built.joint_names,
+            built.limbs,
+            robot.posture_rad,
+            built.limits,
+            torque_of,
+            robot.control_dt_s,
+            seed,
         )
         arm_rad = excitation.arm_amplitude_rad
         if arm_rad < _QUIETEST_ARM_RAD or not self_collisions(built, reference.q_rad):

@@ -18,27 +18,34 @@ from haloid.lab.excitation import JointLimits
 from haloid.lab.loads import Load, RigidLoad, put_on
 from haloid.lab.posture import lean
 from haloid.robots.clamp import clamp
+from haloid.robots.description import describe
+from haloid.robots.entries import DEFAULT_ROBOT, USUAL_CLAMP
 from haloid.robots.floor import add_floor, other_foot
-from haloid.robots.gains import Gains, gain_set, model_gains
 from haloid.robots.load import actuated_joints, load_spec
-from haloid.robots.servos import set_servos
+from haloid.robots.servos import Gains, set_servos
 
 
 @dataclass(frozen=True)
 class LabRobot:
-    robot: str = "g1"
+    robot: str = DEFAULT_ROBOT
     """A known robot's name, or the path of an MJCF or URDF file."""
-    clamp: str | None = "left_ankle_roll_link"
-    """The link held fixed in the world; None: the model as it is (a fixed-base arm)."""
+    clamp: str | None = USUAL_CLAMP
+    """The link held fixed in the world (by default the one the robot's description names); None: the model as it is (a
+    fixed-base arm)."""
     support: Literal["single", "double"] = "single"
     """"double": the foot that is not clamped rests on a floor; "single": nothing but the clamp touches the world."""
     loads: tuple[Load | RigidLoad, ...] = ()
     aging: Aging | None = None
     """None: the robot of the data sheet."""
-    gains: str | Gains = "stiff"
-    """A gain set's name, "model" for the position servos of the robot's own file, or kp and kd by joint."""
+    gains: str | Gains | None = None
+    """A gain set's name, "model" for the position servos of the robot's own file, or kp and kd by joint; None: the set
+    "stiff" where the robot has it, else the servos of its own file."""
     timestep_s: float = 0.005
     control_dt_s: float = 0.02
+
+    def __post_init__(self) -> None:
+        if self.clamp == USUAL_CLAMP:
+            object.__setattr__(self, "clamp", describe(self.robot).usual_clamp("recording"))
 
     @cached_property
     def built(self) -> BuiltRobot:
@@ -53,9 +60,13 @@ class LabRobot:
 
 def build(robot: LabRobot) -> BuiltRobot:
     """Ages, loads, drives and clamps the robot, and compiles it so that all derived constants are the true ones."""
-    spec = load_spec(robot.robot)
+    spec, description = load_spec(robot.robot), describe(robot.robot)
     joint_names = actuated_joints(spec)
-    gains = _gains(robot, spec)
+    gains = robot.gains
+    if not isinstance(gains, Gains):
+        gains = description.gain_set(gains or description.recording_gains)
+    if description.floats:
+        description.need("recording", "legs")
     if missing := [name for name in joint_names if name not in gains.kp]:
         raise HaloidError(f"no gains for {', '.join(missing)}; give kp and kd of every actuated joint")
     kp = np.array([gains.kp[name] for name in joint_names])
@@ -80,6 +91,7 @@ def build(robot: LabRobot) -> BuiltRobot:
             f"({robot.robot}, clamp {robot.clamp!r}); clamp a link of a floating robot, and drive every joint"
         )
     return BuiltRobot(
+        description=description,
         model=model,
         collision_model=collision_model,
         joint_names=joint_names,
@@ -89,19 +101,12 @@ def build(robot: LabRobot) -> BuiltRobot:
         kp=kp,
         kd=kd,
         strength=strength,
+        limbs=tuple(description.limb(name) for name in joint_names),
         limits=_limits(model, joint_names),
         timestep_s=robot.timestep_s,
         control_dt_s=robot.control_dt_s,
         free_foot=other_foot(robot.clamp) if robot.support == "double" else None,
     )
-
-
-def _gains(robot: LabRobot, spec: mujoco.MjSpec) -> Gains:
-    if isinstance(robot.gains, Gains):
-        return robot.gains
-    if robot.gains != "model":
-        return gain_set(robot.robot, robot.gains)
-    return model_gains(spec)
 
 
 def _set_options(model: mujoco.MjModel, robot: LabRobot) -> None:

@@ -4,6 +4,7 @@ Kept in its own file, NAME.truth.json beside NAME.csv, for tests and benchmarks 
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from haloid.lab.play import Playback
 from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors
 from haloid.outputs import atomic_file
+from haloid.recordings.files.write import write_recording
+from haloid.recordings.recording import Recording
 from haloid.robots.inertia import LinkParameters, read_links
 
 FORMAT = "haloid-truth-1"
@@ -38,6 +41,9 @@ class Truth:
     seed: int
     aging_seed: int | None
     playback: Playback
+
+
+Run = tuple[Recording, Truth]
 
 
 def truth_of(robot: LabRobot, sensors: Sensors, playback: Playback, seed: int) -> Truth:
@@ -91,3 +97,13 @@ def write_truth(truth: Truth, path: Path) -> None:
     }
     with atomic_file(path) as beside:
         Path(beside).write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def write_runs(runs: Sequence[Run], recordings_folder: Path, truth_folder: Path) -> list[Path]:
+    """Writes every recording, and its truth as NAME.truth.json; returns the recordings' csv files."""
+    recordings_folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for recording, truth in runs:
+        files.append(write_recording(recording, recordings_folder / recording.name, allow_gaps=True))
+        write_truth(truth, truth_folder / f"{recording.name}.truth.json")
+    return files

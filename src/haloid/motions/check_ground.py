@@ -10,9 +10,9 @@ import mujoco
 import numpy as np
 from scipy.ndimage import median_filter
 
-from haloid.motions.check import Finding, spans
+from haloid.motions.finding import Finding, spans
 from haloid.motions.surface import Surface, surface_of
-from haloid.recordings.motion import Motion
+from haloid.trajectories.motion import Motion
 
 PENETRATION_WARNING_M, PENETRATION_ERROR_M = 0.01, 0.05
 FLOATING_CLIP_M = 0.02
@@ -33,7 +33,7 @@ def ground_findings(motion: Motion, model: mujoco.MjModel) -> list[Finding]:
     findings = [*_penetration(motion, model, surface, points_w_m), *_floating(motion, lowest_m)]
     for foot in surface.foot_ids:
         soles = points_w_m[:, surface.of(foot)] - [0.0, 0.0, level_m]
-        findings += _sliding(model.body(foot).name, soles, motion.fps)
+        findings += _sliding(model.body(foot).name, soles, motion.rate_hz)
     return findings
 
 
@@ -41,7 +41,7 @@ def _penetration(motion: Motion, model: mujoco.MjModel, surface: Surface, points
     for body in np.unique(surface.body_ids):
         depth_m = -points_w_m[:, surface.of(int(body)), 2].min(axis=1)
         if depth_m.max() > PENETRATION_WARNING_M:
-            at = np.flatnonzero(depth_m > PENETRATION_WARNING_M) / motion.fps
+            at = np.flatnonzero(depth_m > PENETRATION_WARNING_M) / motion.rate_hz
             yield Finding(
                 "sinks into the ground",
                 model.body(int(body)).name,
@@ -56,12 +56,12 @@ def _penetration(motion: Motion, model: mujoco.MjModel, surface: Surface, points
 
 
 def _floating(motion: Motion, lowest_m: np.ndarray) -> Iterator[Finding]:
-    end_s = (len(lowest_m) - 1) / motion.fps
+    end_s = (len(lowest_m) - 1) / motion.rate_hz
     if lowest_m.min() > FLOATING_CLIP_M:
         advice = "Convert with --ground clip, or --ground contact if the height drifts."
         yield Finding("the whole clip floats", "", 0.0, end_s, lowest_m.min(), FLOATING_CLIP_M, "m", advice)
         return
-    flights_s = [(first / motion.fps, last / motion.fps) for first, last in spans(lowest_m > AIRBORNE_M)]
+    flights_s = [(first / motion.rate_hz, last / motion.rate_hz) for first, last in spans(lowest_m > AIRBORNE_M)]
     start_s, stop_s = max(flights_s, key=lambda flight: flight[1] - flight[0], default=(0.0, 0.0))
     if stop_s - start_s > LONGEST_FLIGHT_S:
         advice = "Convert with --ground contact."

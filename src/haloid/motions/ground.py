@@ -1,6 +1,6 @@
 """Motions, grounding: a clip that floats, or sinks, is put on the ground.
 
-In: `Frames`. Out: `Frames` whose root is higher or lower and otherwise as it was. By `clip`, all frames move alike and
+In: a trajectory. Out: its poses, the root higher or lower and otherwise as it was. By `clip`, all frames move alike and
 the lowest point of the soles over the whole clip ends at height 0. By `contact`, the lowest point of the soles ends at
 0 wherever a foot stands; while none does, as in a jump, the correction is interpolated in time and no less than keeps
 the soles out of the ground. It is smoothed, so that the root does not jerk.
@@ -13,8 +13,9 @@ import mujoco
 import numpy as np
 from scipy.ndimage import binary_opening, gaussian_filter1d
 
-from haloid.motions.frames import Frames, motion_of
 from haloid.motions.surface import surface_of
+from haloid.trajectories.motion import motion_of
+from haloid.trajectories.trajectory import FloatingTrajectory
 
 Grounding = Literal["clip", "contact"]
 
@@ -25,12 +26,12 @@ STANDING_S = 0.15
 SMOOTHING_S = 0.06
 
 
-def ground(frames: Frames, model: mujoco.MjModel, by: Grounding = "clip") -> Frames:
+def ground(frames: FloatingTrajectory, model: mujoco.MjModel, by: Grounding = "clip") -> FloatingTrajectory:
     surface = surface_of(model)
     soles_w_m = surface.lowest_w_m(motion_of(frames, model))[:, surface.sole_rows]
     lowest_m = soles_w_m[..., 2].min(axis=1)
-    raise_m = -lowest_m.min() if by == "clip" else _by_contact(soles_w_m, lowest_m, frames.fps)
-    return replace(frames, root_pos_w_m=frames.root_pos_w_m + np.multiply.outer(raise_m, [0.0, 0.0, 1.0]))
+    raise_m = -lowest_m.min() if by == "clip" else _by_contact(soles_w_m, lowest_m, frames.rate_hz)
+    return replace(frames.poses(), root_pos_w_m=frames.root_pos_w_m + np.multiply.outer(raise_m, [0.0, 0.0, 1.0]))
 
 
 def _by_contact(soles_w_m: np.ndarray, lowest_m: np.ndarray, fps: float) -> np.ndarray:

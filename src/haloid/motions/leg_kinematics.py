@@ -9,11 +9,12 @@ import mujoco
 import numpy as np
 
 from haloid.errors import HaloidError
-from haloid.motions.frames import floating_root
+from haloid.robots.description import Robot
+from haloid.trajectories.mujoco_states import floating_root
 
 SIDES: tuple[str, ...] = ("left", "right")
-LEG_JOINTS = ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll")
 
+_LEG_JOINTS = 6
 _TOLERANCE = 1e-6
 """m and rad; solutions are usually a thousand times nearer."""
 _MAX_STEPS = 60
@@ -32,21 +33,20 @@ class FootOutOfReachError(HaloidError):
 
 
 class LegKinematics:
-    """Inverse kinematics of a robot whose legs have the joints `LEG_JOINTS`; `data` holds the pose last computed."""
+    """Inverse kinematics of a robot's six-joint legs; `data` holds the pose last computed."""
 
-    def __init__(self, model: mujoco.MjModel):
+    def __init__(self, model: mujoco.MjModel, robot: Robot):
+        robot.need("leg kinematics", "legs", "feet")
         names = [model.joint(row).name for row in range(model.njnt)]
-        wanted = [f"{side}_{joint}_joint" for side in SIDES for joint in LEG_JOINTS]
-        missing = [name for name in wanted if name not in names]
-        if missing:
-            raise HaloidError(
-                f"the robot has no joint {', '.join(missing)}; leg kinematics are for the G1's six-joint legs"
-            )
-        self.model = model
+        for side, leg in robot.legs.items():
+            if len(leg) != _LEG_JOINTS or not set(leg) <= set(names):
+                found = ", ".join(joint for joint in leg if joint in names) or "none"
+                raise HaloidError(f"the {side} leg of {robot.name} has the joints {found}; expected six of the model")
+        self.model, self.leg_joints = model, robot.legs
         self.data = mujoco.MjData(model)
         self.root = floating_root(model)
-        self._legs = {side: [model.joint(f"{side}_{joint}_joint") for joint in LEG_JOINTS] for side in SIDES}
-        self._foot = {side: model.body(f"{side}_ankle_roll_link").id for side in SIDES}
+        self._legs = {side: [model.joint(joint) for joint in robot.legs[side]] for side in SIDES}
+        self._foot = {side: model.body(robot.feet[side]).id for side in SIDES}
         self._jacobian = np.empty((2, 3, model.nv))
 
     def addresses(self, side: str) -> np.ndarray:
@@ -64,7 +64,7 @@ class LegKinematics:
         return self.forward(qpos).subtree_com[self.root].copy()
 
     def foot_pose(self, side: str, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Position and wxyz quaternion of the ankle roll link."""
+        """Position and wxyz quaternion of the foot's link."""
         data = self.forward(qpos)
         return data.xpos[self._foot[side]].copy(), data.xquat[self._foot[side]].copy()
 

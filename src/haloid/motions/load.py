@@ -12,16 +12,17 @@ import numpy as np
 
 from haloid.errors import HaloidError
 from haloid.motions.errors import MotionFileError
-from haloid.motions.frames import Frames, motion_of
 from haloid.motions.ground import Grounding, ground
-from haloid.motions.joint_order import Order, on_robot
-from haloid.motions.mjlab_npz import read_mjlab_npz
-from haloid.motions.pickles import read_pickle
+from haloid.motions.readers.joint_order import Order, on_robot
+from haloid.motions.readers.mjlab_npz import read_mjlab_npz
+from haloid.motions.readers.pickles import read_pickle
+from haloid.motions.readers.unitree_csv import DEFAULT_FPS as CSV_FPS
+from haloid.motions.readers.unitree_csv import read_unitree_csv
 from haloid.motions.resample import resample
-from haloid.motions.unitree_csv import DEFAULT_FPS as CSV_FPS
-from haloid.motions.unitree_csv import read_unitree_csv
-from haloid.recordings.motion import Motion
+from haloid.robots.entries import DEFAULT_ROBOT
 from haloid.robots.load import load_spec
+from haloid.trajectories.motion import Motion, motion_of
+from haloid.trajectories.trajectory import FloatingTrajectory
 
 SUFFIXES = (".npz", ".csv", ".pkl", ".pickle", ".joblib")
 """Of the files that are motions."""
@@ -44,7 +45,7 @@ class MotionNotFoundError(HaloidError):
 def load_motion(
     source: str | Path,
     *,
-    robot: str = "g1",
+    robot: str = DEFAULT_ROBOT,
     fps: float = 50.0,
     fps_in: float | None = None,
     order: Order | None = None,
@@ -55,38 +56,44 @@ def load_motion(
 
     Args:
         source: the name of an own motion, or a file.
-        fps: frames a second of the motion returned; mjlab plays every file at 50.
+        robot: a known robot or the path of a model file. Own motions are made for the robots whose description says so.
+        fps: frames per second of the motion returned; mjlab plays every file at 50.
         fps_in: those of the file, where it does not state them (csv; 30 by default) or states them wrongly.
         order: of the joints in an npz without names.
         repaired: soles flat and on the ground while they bear the robot.
         grounded: the soles' lowest point at height 0: over the clip (True), or wherever a foot stands ("contact").
     """
     model = load_spec(robot).compile()
-    frames = read_frames(source, model, fps_in=fps_in, order=order)
+    frames = read_frames(source, model, robot=robot, fps_in=fps_in, order=order)
     require_usable(source, frames)
     frames = resample(frames, fps)
     if repaired:
         from haloid.motions.repair import repair
 
-        frames = repair(frames).frames
+        frames = repair(frames, robot).frames
     if grounded:
         frames = ground(frames, model, "clip" if grounded is True else grounded)
     return motion_of(frames, model)
 
 
 def read_frames(
-    source: str | Path, model: mujoco.MjModel, *, fps_in: float | None = None, order: Order | None = None
-) -> Frames:
-    """What the source states, as it is, on the joints of the robot."""
+    source: str | Path,
+    model: mujoco.MjModel,
+    *,
+    robot: str = DEFAULT_ROBOT,
+    fps_in: float | None = None,
+    order: Order | None = None,
+) -> FloatingTrajectory:
+    """What the source states, as it is, on the joints of the robot, whose model is `model`."""
     path = Path(source).expanduser()
     if not path.is_file():
         from haloid.motions.own import OWN_MOTIONS, own_motion
 
         if str(source) not in OWN_MOTIONS:
             raise MotionNotFoundError(source, list(OWN_MOTIONS))
-        return on_robot(own_motion(str(source)), model)
+        return on_robot(own_motion(str(source), robot), model)
     if fps_in is not None and not 0 < fps_in < np.inf:
-        raise HaloidError(f"found {fps_in:g} frames a second in the file; expected a rate above 0, such as 30")
+        raise HaloidError(f"found {fps_in:g} frames per second in the file; expected a rate above 0, such as 30")
     match kind_of(path):
         case "npz":
             frames = read_mjlab_npz(path, model, order, fps_in)
@@ -115,7 +122,7 @@ def kind_of(path: Path) -> str:
     )
 
 
-def require_usable(source: str | Path, frames: Frames) -> None:
+def require_usable(source: str | Path, frames: FloatingTrajectory) -> None:
     """Refuse frames that no spline can go through; everything milder is for `check`."""
     rows = np.column_stack([frames.root_pos_w_m, frames.root_quat_wxyz, frames.joint_pos_rad])
     norms = np.linalg.norm(frames.root_quat_wxyz, axis=1)
@@ -123,7 +130,7 @@ def require_usable(source: str | Path, frames: Frames) -> None:
     if bad.size:
         raise HaloidError(
             f"{source}: {bad.size} of {len(frames)} frames hold values that are no numbers or no rotations, the first "
-            f"at {bad[0] / frames.fps:.2f} s. Expected finite positions, unit quaternions and angles. "
+            f"at {bad[0] / frames.rate_hz:.2f} s. Expected finite positions, unit quaternions and angles. "
             "Cut these frames out; haloid motions check lists them."
         )
     if len(frames) < 2:

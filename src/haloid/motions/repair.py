@@ -1,6 +1,6 @@
 """Motions, repair: where a foot stands, its sole becomes flat, still and exactly on the ground.
 
-In: `Frames`, such as a clip of a person in which feet float, slide or stand on their toes. Out: `Repaired`. The clip is
+In: a trajectory, such as a human clip in which feet float, slide or stand on their toes. Out: `Repaired`. The clip is
 put on the ground, and then as high as its standing ankles would be over flat soles, so that the legs keep their bend.
 While a foot stands (`stance.py`) it has one pose: its mean place and heading, without roll and pitch. The correction
 fades in and out around the phase, over 0.1 s or, where it is large, as long as keeps it slow. The legs follow by
@@ -14,12 +14,17 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 from scipy.spatial.transform import Rotation
 
-from haloid.motions.frames import Frames, continuous_quats, floating_root
 from haloid.motions.ground import SMOOTHING_S, ground
 from haloid.motions.leg_kinematics import SIDES, LegKinematics
 from haloid.motions.stance import stance_phases
 from haloid.motions.surface import surface_of
+from haloid.robots.description import describe
+from haloid.robots.entries import DEFAULT_ROBOT
 from haloid.robots.load import load_spec, scalar_joints
+from haloid.robots.sole import joints_about
+from haloid.trajectories.motion import continuous_quats
+from haloid.trajectories.mujoco_states import floating_root
+from haloid.trajectories.trajectory import FloatingTrajectory
 
 FADE_S = (0.1, 0.3)
 """The shortest and the longest fade …"""
@@ -36,7 +41,7 @@ _LOWERING_S = 0.1
 class Repaired:
     """A clip that a robot can stand in, and how far it is from what it was."""
 
-    frames: Frames
+    frames: FloatingTrajectory
     contacts: np.ndarray
     """(T, 2) whether the left and the right foot stand."""
     greatest_change_m: float
@@ -50,23 +55,23 @@ class Repaired:
     greatest_miss_rad: float
 
 
-def repair(frames: Frames, robot: str | mujoco.MjModel = "g1") -> Repaired:
-    model = robot if isinstance(robot, mujoco.MjModel) else load_spec(robot).compile()
-    legs = LegKinematics(model)
+def repair(frames: FloatingTrajectory, robot: str = DEFAULT_ROBOT) -> Repaired:
+    model, description = load_spec(robot).compile(), describe(robot)
+    legs = LegKinematics(model, description)
     grounded = ground(frames, model, "contact")
     qpos = _qpos_of(grounded, model)
     poses = {side: np.array([np.concatenate(legs.foot_pose(side, row)) for row in qpos]) for side in SIDES}
-    sole_in_foot_m = {side: _sole_in_foot_m(model, side) for side in SIDES}
-    phases = {side: stance_phases(_soles_w_m(poses[side], sole_in_foot_m[side]), frames.fps) for side in SIDES}
+    sole_in_foot_m = {side: _sole_in_foot_m(model, description.feet[side]) for side in SIDES}
+    phases = {side: stance_phases(_soles_w_m(poses[side], sole_in_foot_m[side]), frames.rate_hz) for side in SIDES}
     contacts = np.zeros((len(frames), len(SIDES)), bool)
     for column, side in enumerate(SIDES):
         for start, stop in phases[side]:
             contacts[start:stop, column] = True
-    raise_m = _raise_m(poses, sole_in_foot_m, contacts, frames.fps)
+    raise_m = _raise_m(poses, sole_in_foot_m, contacts, frames.rate_hz)
     for pose in (qpos, *poses.values()):
         pose[:, 2] += raise_m
-    wanted = {side: _standing(poses[side], phases[side], sole_in_foot_m[side], frames.fps) for side in SIDES}
-    lowering_m = _lowering_m(legs, qpos, poses, wanted, frames.fps)
+    wanted = {side: _standing(poses[side], phases[side], sole_in_foot_m[side], frames.rate_hz) for side in SIDES}
+    lowering_m = _lowering_m(legs, qpos, poses, wanted, frames.rate_hz)
     solved, miss = _solve(legs, qpos, poses, wanted, lowering_m, contacts)
     named = [legs.model.joint(name).qposadr[0] for name in frames.joint_names]
     new_frames = replace(grounded, root_pos_w_m=solved[:, :3], joint_pos_rad=solved[:, named])
@@ -82,7 +87,7 @@ def repair(frames: Frames, robot: str | mujoco.MjModel = "g1") -> Repaired:
     )
 
 
-def _qpos_of(frames: Frames, model: mujoco.MjModel) -> np.ndarray:
+def _qpos_of(frames: FloatingTrajectory, model: mujoco.MjModel) -> np.ndarray:
     """(T, nq) in the model's order; joints that the frames do not name are 0."""
     qpos = np.tile(model.qpos0, (len(frames), 1))
     root = model.jnt_qposadr[model.body_jntadr[floating_root(model)]]
@@ -93,10 +98,10 @@ def _qpos_of(frames: Frames, model: mujoco.MjModel) -> np.ndarray:
     return qpos
 
 
-def _sole_in_foot_m(model: mujoco.MjModel, side: str) -> np.ndarray:
-    """(points, 3) the soles' lowest points in the ankle roll link, when it is level."""
+def _sole_in_foot_m(model: mujoco.MjModel, foot: str) -> np.ndarray:
+    """(points, 3) the soles' lowest points in the foot's link, when it is level."""
     surface = surface_of(model)
-    rows = surface.of(model.body(f"{side}_ankle_roll_link").id)
+    rows = surface.of(model.body(foot).id)
     return surface.in_body_m[rows] - surface.radius_m[rows, None] * [0.0, 0.0, 1.0]
 
 
@@ -174,10 +179,11 @@ def _lowering_m(
 
 def _leg(legs: LegKinematics, side: str) -> tuple[np.ndarray, float]:
     """Where the hip is in the pelvis, abreast of the leg, and how long the stretched leg is from there to the foot."""
-    data = legs.forward(legs.model.qpos0)
-    pitch, roll = (data.body(f"{side}_hip_{axis}_link").xpos for axis in ("pitch", "roll"))
+    foot_m, _ = legs.foot_pose(side, legs.model.qpos0)
+    data, leg = legs.data, legs.leg_joints[side]
+    pitch, roll = (data.joint(joints_about(legs.model, leg, axis)[0]).xanchor for axis in (1, 0))
     hip_m = np.array([pitch[0], roll[1], pitch[2]])
-    return hip_m - data.xpos[legs.root], float(np.linalg.norm(hip_m - data.body(f"{side}_ankle_roll_link").xpos))
+    return hip_m - data.xpos[legs.root], float(np.linalg.norm(hip_m - foot_m))
 
 
 def _solve(

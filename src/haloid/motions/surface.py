@@ -12,9 +12,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from haloid.errors import HaloidError
-from haloid.recordings.motion import Motion
 from haloid.robots.load import scalar_joints
 from haloid.robots.sole import colliding_geoms
+from haloid.trajectories.motion import Motion
 
 FOOT_BAND_M = 0.02
 """Bodies whose lowest points are within this of the lowest of all are feet."""

@@ -1,8 +1,10 @@
 """Command delay: what a servo sees of the recorded targets, step by step of the simulation.
 
-In: one row of inputs a control period, held until the next row. Out: one row a simulation step. The lab robot
-applies these inputs and the identification models them, so both mean the same by "delay".
+In: rows of inputs, each held until the next row. Out: one row a simulation step. The lab robot applies these inputs and
+the identification models them, so both mean the same by "delay".
 """
+
+from typing import Literal
 
 import numpy as np
 
@@ -36,3 +38,24 @@ def delayed_inputs(inputs: np.ndarray, delay_s: float, control_dt_s: float, time
     newer = np.arange(len(held)) - whole_steps
     older = newer - 1
     return (1.0 - fraction) * held[np.maximum(newer, 0)] + fraction * held[np.maximum(older, 0)]
+
+
+def held_mean(edges_s: np.ndarray, time_s: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Mean between successive edges of the signal that holds `values[i]` from `time_s[i]` on, the first one before."""
+    integral = np.vstack([np.zeros((1, values.shape[1])), np.cumsum(values[:-1] * np.diff(time_s)[:, None], axis=0)])
+    last = _held_index(edges_s, time_s, side="right")
+    up_to = integral[last] + values[last] * (edges_s - time_s[last])[:, None]
+    mean = np.diff(up_to, axis=0) / np.diff(edges_s)[:, None]
+    unchanged = last[1:] == last[:-1]
+    mean[unchanged] = values[last[:-1][unchanged]]
+    return mean
+
+
+def held_mean_slope(edges_s: np.ndarray, time_s: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Derivative of `held_mean` by a delay of the signal: what it loses at the end less what it gains at the start."""
+    just_before = values[_held_index(edges_s, time_s, side="left")]
+    return -np.diff(just_before, axis=0) / np.diff(edges_s)[:, None]
+
+
+def _held_index(edges_s: np.ndarray, time_s: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
+    return np.clip(np.searchsorted(time_s, edges_s, side=side) - 1, 0, len(time_s) - 1)

@@ -27,7 +27,7 @@ class RecordingError(HaloidError):
 
 @dataclass(frozen=True)
 class Origin:
-    """The files a recording is in, and the lines its rows stand on, so that a message can point at a cell."""
+    """The files per recording is in, and the lines its rows stand on, so that a message can point at a cell."""
 
     data_file: str
     meta_file: str

@@ -8,7 +8,8 @@ import mujoco
 
 from haloid.errors import HaloidError
 from haloid.recordings.errors import Origin, did_you_mean, shown
-from haloid.robots.load import KNOWN_ROBOTS, actuated_joints, load_spec
+from haloid.robots.entries import KNOWN_ROBOTS
+from haloid.robots.load import actuated_joints, load_spec, model_file_of
 
 _MODEL_SUFFIXES = (".xml", ".mjcf", ".urdf")
 
@@ -44,8 +45,7 @@ def resolve_robot(robot: str, folder: Path, origin: Origin) -> str:
 def robot_model(robot: str, origin: Origin) -> RobotModel:
     """The compiled model of a resolved robot."""
     try:
-        path = KNOWN_ROBOTS.get(robot) or Path(robot)
-        return _compiled(robot, path.stat().st_mtime_ns if path.is_file() else 0)
+        return _compiled(robot, model_file_of(robot).stat().st_mtime_ns)
     except (HaloidError, OSError) as error:
         raise origin.meta_error(
             "robot",

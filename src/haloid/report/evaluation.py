@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import mean
 
-from haloid.report.parts import KeyNumbers, Note, Section, Table, Text
-from haloid.skills.evaluate import Evaluation, Which
+from haloid.report.html.parts import KeyNumbers, Note, Section, Table, Text
+from haloid.skills.evaluation.evaluate import Evaluation, Which
 
 ERROR_NAMES = {
     "e_g_mpjpe_mm": ("E_g-mpjpe (mm)", "bodies in the world", 1),

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from haloid.report.palette import REFERENCE, SERIES
-from haloid.report.parts import Figure
+from haloid.report.html.palette import REFERENCE, SERIES
+from haloid.report.html.parts import Figure
 from haloid.report.plots import REFERENCE_WIDTH, SMALL_IN, WIDE_IN, house_style, new_plot
-from haloid.skills.evaluate import Evaluation
-from haloid.skills.metrics import FAILURE_M, counted_rows
-from haloid.skills.reference import CONTROL_HZ
-from haloid.skills.rollout import Run
+from haloid.skills.evaluation.evaluate import Evaluation
+from haloid.skills.evaluation.metrics import FAILURE_M, counted_rows
+from haloid.skills.evaluation.runs import Run
+from haloid.skills.task.reference import CONTROL_HZ
 
 MIDDLE, BAND, FAILED = SERIES[0], SERIES[5], SERIES[1]
 _LEAST_HEIGHT_CM = 2.0
@@ -47,8 +47,8 @@ def foot_heights(evaluation: Evaluation) -> Figure:
     plots = []
     time_s = np.arange(len(evaluation.reference)) / CONTROL_HZ
     with house_style():
-        for foot in evaluation.layout.feet:
-            row = evaluation.layout.bodies.index(foot)
+        for foot in evaluation.description.feet.values():
+            row = evaluation.description.tracked_links.index(foot)
             height_cm = 100 * _by_frame(evaluation, lambda run, row=row: run.poses.body_pos_w[:, row, 2])
             seen = np.flatnonzero(np.isfinite(height_cm).any(axis=0))
             low, middle, high = np.nanquantile(height_cm[:, seen], [0.1, 0.5, 0.9], axis=0)

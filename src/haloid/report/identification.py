@@ -10,15 +10,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from haloid.engines.physics import Column
-from haloid.identify.answer import NORMAL_95, Answer, PayloadEstimate
-from haloid.identify.fit import Fit
-from haloid.identify.identifiability import seen_directions, words_for
-from haloid.identify.result import versions
-from haloid.identify.stages import Identification
-from haloid.identify.unknowns import LOWER_BOUND
+from haloid.identify.problem.unknowns import LOWER_BOUND
+from haloid.identify.results.answer import NORMAL_95, Answer, PayloadEstimate
+from haloid.identify.results.files import versions
+from haloid.identify.results.identifiability import seen_directions, words_for
+from haloid.identify.solvers.fit import Fit
+from haloid.identify.stages import Identification, payload_patterns
 from haloid.recordings.recording import Recording
 from haloid.report import identification_plots as plots
-from haloid.report.parts import KeyNumbers, Note, Part, Section, Table, Text
+from haloid.report.html.parts import KeyNumbers, Note, Part, Section, Table, Text, made_section
 from haloid.report.quantities import KnownRobot, Quantity, by_link, has_payload, payload_quantities, with_error_bar
 
 TITLE = "What the robot carries"
@@ -26,6 +26,7 @@ _BASE_SHOWN = 16
 _AT_BOUND = 1e-6
 _SOLVERS = {"lm": "Levenberg–Marquardt, growing horizon", "gd": "gradient descent (HALO's)", "cma": "CMA-ES"}
 _LOSSES = {"joints": "joint angles over encoder noise", "cartesian": "body positions (HALO's Eqs. 5-7)"}
+_MODELS = {"body": "a body", "halo": "HALO's perturbation"}
 _REGULARISERS = {"gaussian": "Gaussian around the data sheet", "paper": "HALO's Eqs. 8-9"}
 
 
@@ -47,26 +48,35 @@ def identification_sections(
     loaded: Sequence[Recording],
     known: KnownRobot | None = None,
 ) -> list[Section]:
-    quantities = payload_quantities(answer, known)
-    sections = [
-        _payload_section(found, answer, quantities, known),
-        _prediction_section(found, answer),
-        _search_section(found, known),
-    ]
-    if found.stage1 is not None:
-        sections.append(_base_section(found.stage1, answer, known))
-    return [*sections, _blind_section(found, answer), _method_section(found, answer, unloaded, loaded)]
+    quantities, stage1 = payload_quantities(answer, known), found.stage1
+    sections = {
+        "The robot and its load": lambda: _robot_section(answer, loaded[0]),
+        "The payload": lambda: _payload_section(found, answer, quantities, known),
+        "Prediction, before and after": lambda: _prediction_section(found, answer),
+        "The search": lambda: _search_section(found, known),
+        "The robot itself": lambda: [] if stage1 is None else _base_section(stage1, answer, known),
+        "What the data cannot see": lambda: _blind_section(found, answer),
+        "How it was done": lambda: _method_section(found, answer, unloaded, loaded),
+    }
+    made = [made_section(title, make) for title, make in sections.items()]
+    return [section for section in made if section.parts]
+
+
+def _robot_section(answer: Answer, recording: Recording) -> list[Part]:
+    from haloid.report.pictures.carrying_robot import carrying_robot
+
+    return [carrying_robot(recording, answer.payload)]
 
 
 def _payload_section(
     found: Identification, answer: Answer, quantities: list[Quantity], known: KnownRobot | None
-) -> Section:
+) -> list[Part]:
     masses, others = _mass_numbers(answer), _other_numbers(found, answer)
     numbers = [KeyNumbers([*masses, *others])] if len(masses) < 2 else [KeyNumbers(masses), KeyNumbers(others)]
     parts: list[Part] = [*numbers, *_warnings(found, answer), *plots.found_changes(quantities)]
     if known is not None:
         parts.append(plots.against_truth(quantities))
-    return Section("The payload", [*parts, _payload_table(quantities, found.stage1 is not None, known is not None)])
+    return [*parts, _payload_table(quantities, found.stage1 is not None, known is not None)]
 
 
 def _mass_numbers(answer: Answer) -> list[tuple[str, str, str]]:
@@ -99,6 +109,7 @@ def _warnings(found: Identification, answer: Answer) -> list[Note]:
                 "is counted as payload, and the error bars do not know of it. Two stages calibrate it first."
             )
         )
+    notes += [Note(f"{doubt[0].upper()}{doubt[1:]}.") for doubt in answer.doubts]
     if not answer.converged:
         notes.append(Note("The solver reached its iteration limit before it came to rest; raise --iterations."))
     if not answer.white:
@@ -129,7 +140,8 @@ def _payload_table(quantities: list[Quantity], two_stages: bool, with_truth: boo
     return by_link(columns, quantities, cells, note, indent="\N{EM SPACE}")
 
 
-def _prediction_section(found: Identification, answer: Answer) -> Section:
+def _prediction_section(found: Identification, answer: Answer) -> list[Part]:
+    assert answer.validation is not None
     count, rms = answer.validation.fragments.count, answer.rms_rad
     data = "held-out" if found.loaded.held_out.any() else "the fitted"
     text = Text(
@@ -139,24 +151,24 @@ def _prediction_section(found: Identification, answer: Answer) -> Section:
     )
     joints = found.physics.joints
     figures = [plots.prediction(answer.validation, joints), plots.error_by_joint(answer.validation, joints)]
-    return Section("Prediction, before and after", [text, *figures])
+    return [text, *figures]
 
 
-def _search_section(found: Identification, known: KnownRobot | None) -> Section:
+def _search_section(found: Identification, known: KnownRobot | None) -> list[Part]:
     columns = found.stage2.unknowns.columns[: found.payload_columns]
     masses = [i for i, column in enumerate(columns) if column.kind == "mass"]
     links = [columns[i].owner for i in masses]
     if not masses or len(found.stage2.trace) < 2:
-        return Section("The search", [Text(f"Stage 2 took {found.stage2.iterations} iterations.")])
+        return [Text(f"Stage 2 took {found.stage2.iterations} iterations.")]
     base = np.array([found.base.link(link).mass_kg for link in links])
     truth = None
     if known is not None:
         truth = np.array([known.loaded.links[x].mass_kg - known.bare.links[x].mass_kg for x in links])
     figure = plots.convergence(found.stage2.trace, masses, links, base, found.stage2.std[masses], truth)
-    return Section("The search", [figure])
+    return [figure]
 
 
-def _base_section(stage1: Fit, answer: Answer, known: KnownRobot | None) -> Section:
+def _base_section(stage1: Fit, answer: Answer, known: KnownRobot | None) -> list[Part]:
     """Stage 1's largest changes of links, in units of the prior, and all joints."""
     columns, prior = stage1.unknowns.columns, stage1.unknowns.prior
     unit = 1 / np.sqrt(np.maximum(np.diag(prior.information), 1e-12))
@@ -190,7 +202,7 @@ def _base_section(stage1: Fit, answer: Answer, known: KnownRobot | None) -> Sect
     if joints:
         caption = "Damping and dry friction of the joints. Hollow: at its lower bound."
         parts.append(plots.values_by_name(joints, caption))
-    return Section("The robot itself", parts)
+    return parts
 
 
 def _link_truth(column: Column, known: KnownRobot) -> float:
@@ -216,7 +228,7 @@ def _joint_panels(answer: Answer, known: KnownRobot | None) -> list[plots.Values
     return panels
 
 
-def _blind_section(found: Identification, answer: Answer) -> Section:
+def _blind_section(found: Identification, answer: Answer) -> list[Part]:
     parts: list[Part] = []
     if found.stage1 is not None:
         seen, total = seen_directions(found.stage1)
@@ -230,21 +242,21 @@ def _blind_section(found: Identification, answer: Answer) -> Section:
         parts.append(Table(["not seen in these recordings"], [[blind.why] for blind in answer.blind]))
     else:
         parts.append(Text("The data sees every parameter that was sought, and tells each from the others."))
-    return Section("What the data cannot see", parts)
+    return parts
 
 
 def _method_section(
     found: Identification, answer: Answer, unloaded: Sequence[Recording], loaded: Sequence[Recording]
-) -> Section:
+) -> list[Part]:
     settings, data = found.settings, found.loaded.fragments
     held = int(found.loaded.held_out.sum())
     seconds = ", ".join(f"{name} {spent:.1f} s" for name, spent in found.stage_seconds.items() if spent > 0)
     rows = [
         ["robot", f"{loaded[0].robot}, clamped at {loaded[0].clamp or 'its own base'}, {loaded[0].support} support"],
-        ["loaded", ", ".join(_file(recording) for recording in loaded)],
-        ["unloaded", ", ".join(_file(recording) for recording in unloaded) if unloaded else "–"],
-        ["payload parameters", ", ".join(settings.payload_parameters)],
-        ["engine", f"{settings.engine}, a step of {1e3 * settings.timestep_s:g} ms"],
+        ["loaded", ", ".join(recording.title for recording in loaded)],
+        ["unloaded", ", ".join(recording.title for recording in unloaded) if unloaded else "–"],
+        ["payload", f"{_MODELS[settings.payload_model]}: {', '.join(payload_patterns(settings))}"],
+        ["engine", f"{settings.engine}, a step of {1e3 * found.simulator.model.opt.timestep:g} ms"],
         ["solver", _SOLVERS[settings.solver]],
         ["loss", _LOSSES[settings.loss]],
         ["fragments", f"{data.count} loaded, {held} of them held out; {data.rows} control steps each"],
@@ -252,11 +264,14 @@ def _method_section(
         ["residuals", f"lag-1 correlation {answer.lag1:+.3f}; 0 is white"],
         ["versions", ", ".join(f"{name} {number}" for name, number in versions().items())],
     ]
+    if (floor := found.contact) is not None:
+        text = f"contacts change in {floor.switching} of {floor.fragments} fragments; {floor.left_out} left out for it"
+        rows.insert(8, ["floor", text])
     if found.stage1 is not None:
         rows.insert(4, ["base parameters", ", ".join(settings.base_parameters)])
         rows.insert(8, ["prior of the base", _REGULARISERS[settings.regulariser]])
     note = "result.json holds every number and the files' checksums, config.yaml every setting."
-    return Section("How it was done", [Table(["what", "value"], rows, note)])
+    return [Table(["what", "value"], rows, note)]
 
 
 def _mass(one: PayloadEstimate, significant: int = 2) -> str:
@@ -267,7 +282,3 @@ def _mass(one: PayloadEstimate, significant: int = 2) -> str:
 
 def _iterations(found: Identification) -> int:
     return found.stage2.iterations + (0 if found.stage1 is None else found.stage1.iterations)
-
-
-def _file(recording: Recording) -> str:
-    return recording.name if recording.source is None else recording.source.name

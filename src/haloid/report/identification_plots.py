@@ -14,10 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 from matplotlib.ticker import LogLocator, MaxNLocator, MultipleLocator, NullFormatter, NullLocator
 
-from haloid.identify.answer import NORMAL_95, Validation
-from haloid.identify.fit import Trace
-from haloid.report.palette import COLOURS, INK, PAPER, REFERENCE, SERIES
-from haloid.report.parts import Figure
+from haloid.identify.results.answer import NORMAL_95, Validation
+from haloid.identify.solvers.fit import Trace
+from haloid.report.html.palette import COLOURS, INK, PAPER, REFERENCE, SERIES
+from haloid.report.html.parts import Figure
 from haloid.report.plots import SMALL_IN, house_style, new_plot
 from haloid.report.quantities import Quantity
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from haloid.identify.answer import NORMAL_95
-from haloid.identify.inspect import Inspection, JointFacts
-from haloid.identify.precision import LinkPrecision
-from haloid.identify.usable import pieces
+from haloid.identify.data.usable import pieces
+from haloid.identify.inspection.inspect import Inspection, JointFacts
+from haloid.identify.inspection.precision import LinkPrecision
+from haloid.identify.results.answer import NORMAL_95
+from haloid.recordings.encoder_step import quantisation_noise_rad
 from haloid.recordings.recording import Recording
-from haloid.report.parts import Figure, Note, Section, Table, Text
+from haloid.report.html.parts import Figure, Note, Section, Table, Text
 from haloid.report.quantities import decimals
 
 _NOTABLE = 6
@@ -27,6 +28,12 @@ _LINKS_FROM = {
 }
 
 
+def lead(inspection: Inspection, advice: Sequence[str]) -> str:
+    """The recording in one sentence."""
+    things = f"{len(advice)} thing{'s' * (len(advice) != 1)} to do better" if advice else "nothing amiss"
+    return f"{inspection.duration_s:.1f} s at {inspection.rate_hz:.4g} Hz, {things}."
+
+
 def facts(inspection: Inspection) -> list[tuple[str, str]]:
     """What each fact is, and the fact."""
     held = "its base is fixed" if inspection.clamp is None else f"clamped at {inspection.clamp}"
@@ -37,14 +44,29 @@ def facts(inspection: Inspection) -> list[tuple[str, str]]:
     found = [
         ("robot", f"{Path(inspection.robot).name}, all its {len(inspection.joints)} joints, {held}{support}"),
         ("driven", f"{inspection.actuation} commands; payload: {inspection.payload}"),
-        ("length", f"{inspection.duration_s:.1f} s: {inspection.rows:,} rows at {inspection.rate_hz:.4g} Hz, {lost}"),
+        ("length", f"{inspection.duration_s:.1f} s: {inspection.rows:,} rows {_spacing(inspection)}, {lost}"),
         ("usable", f"{100 * inspection.usable_share:.0f} % of the rows (no joint at its stop or torque limit)"),
-        ("noise", f"{1e3 * inspection.noise_rad:.3f} mrad, from how the readings scatter"),
+        ("noise", f"{1e3 * inspection.noise_rad:.3f} mrad, {_noise_source(inspection)}"),
     ]
     if inspection.precision is not None and inspection.precision.misfit_rad is not None:
         missed = f"{1e3 * inspection.precision.misfit_rad:.3f} mrad rms"
         found.append(("fit", f"the robot of the data sheet with the best load misses by {missed}"))
     return found
+
+
+def _spacing(inspection: Inspection) -> str:
+    if inspection.uneven_steps_s is None:
+        return f"at {inspection.rate_hz:.4g} Hz"
+    shortest_s, longest_s = inspection.uneven_steps_s
+    return f"{1e3 * shortest_s:.3g} to {1e3 * longest_s:.3g} ms apart, their times taken as given"
+
+
+def _noise_source(inspection: Inspection) -> str:
+    if inspection.noise_rad > float(quantisation_noise_rad(np.array(inspection.encoder_step_rad))):
+        return "from how the readings scatter"
+    if inspection.encoder_step_rad == 0:
+        return "the readings do not scatter at all"
+    return f"from the encoders' step of {1e3 * inspection.encoder_step_rad:.3g} mrad"
 
 
 def notable(joints: Sequence[JointFacts]) -> list[JointFacts]:

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure as MatplotlibFigure
 from matplotlib.ticker import MaxNLocator
 
 from haloid.errors import HaloidError
-from haloid.report.palette import INK, MUTED, REFERENCE, RULE, SERIES
-from haloid.report.parts import Figure
+from haloid.report.html.palette import INK, MUTED, REFERENCE, RULE, SERIES
+from haloid.report.html.parts import Figure
 
 SMALL_IN = (2.9, 1.65)
 """Width and height of one of several plots side by side: at its own size on a phone."""

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haloid.identify.answer import NORMAL_95, Answer, Estimate
+from haloid.engines.physics import INERTIA_AT, LINK_KINDS
+from haloid.identify.results.answer import NORMAL_95, Answer, Estimate
 from haloid.lab.truth import Truth
-from haloid.report.parts import Table
+from haloid.report.html.parts import Table
 from haloid.robots.inertia import detach
 
 _SIGNIFICANT = 2
@@ -83,7 +84,7 @@ def with_error_bar(value: float, half: float, significant: int = _SIGNIFICANT) -
 
 
 def payload_quantities(answer: Answer, known: KnownRobot | None = None) -> list[Quantity]:
-    """Of every payload link: its mass, what of it is payload, its CoM, and the payload's own CoM, as far as sought."""
+    """Of every payload link: mass, what of it is payload, CoM, the payload's own CoM and inertia, as far as sought."""
     quantities = []
     for payload in answer.payload:
         link, name = answer.links[payload.link], payload.link
@@ -96,6 +97,8 @@ def payload_quantities(answer: Answer, known: KnownRobot | None = None) -> list[
             quantities += _of_com(name, "CoM", link["com"], truth.get("com"))
         if sought_com and has_payload(payload.mass_kg):
             quantities += _of_com(name, "payload CoM", payload.com_in_link_m, truth.get("payload_com"))
+            if payload.inertia_about_com is not None:
+                quantities += _of_inertia(name, payload.inertia_about_com, truth.get("payload_inertia"))
     return quantities
 
 
@@ -141,11 +144,29 @@ def _of_com(link: str, name: str, com_m: Estimate, truth_m: np.ndarray | None) -
     ]
 
 
+def _of_inertia(link: str, inertia: Estimate, truth: np.ndarray | None) -> list[Quantity]:
+    """In g·m²."""
+    return [
+        Quantity(
+            link,
+            f"payload inertia {part}",
+            "g·m²",
+            1e3 * float(inertia.value[k]),
+            1e3 * float(inertia.std[k]),
+            truth=None if truth is None else 1e3 * float(truth[k]),
+        )
+        for k, part in enumerate(LINK_KINDS["inertia"])
+    ]
+
+
 def _truth(link: str, known: KnownRobot | None) -> dict:
     if known is None:
         return {}
     loaded, bare = known.loaded.links[link], known.bare.links[link]
     truth = {"mass": loaded.mass_kg, "com": loaded.com_in_link_m, "payload": loaded.mass_kg - bare.mass_kg}
     if truth["payload"]:
-        truth["payload_com"] = detach(loaded, bare)[1]
+        payload = detach(loaded, bare)
+        assert payload.inertia_about_com is not None
+        truth["payload_com"] = payload.com_in_link_m
+        truth["payload_inertia"] = payload.inertia_about_com[INERTIA_AT]
     return truth

@@ -19,7 +19,7 @@ def other_foot(clamp: str | None) -> str:
             return clamp.replace(side, other)
     raise HaloidError(
         f"double support needs a clamped foot with a twin on the other side; the clamp is {clamp!r}. "
-        "Clamp a left or right foot, such as left_ankle_roll_link, or use single support"
+        "Clamp a left or right foot, or use single support"
     )
 
 

@@ -89,11 +89,14 @@ def attach(link: LinkParameters, payload: Payload) -> LinkParameters:
     return LinkParameters(mass, com, inertia)
 
 
-def detach(loaded: LinkParameters, base: LinkParameters) -> tuple[float, np.ndarray]:
-    """Mass (kg) and CoM in the link frame (m) of what was added to `base` to give `loaded`."""
+def detach(loaded: LinkParameters, base: LinkParameters) -> Payload:
+    """What was added to `base` to give `loaded`; what weighs nothing is nowhere (not a number)."""
     mass = loaded.mass_kg - base.mass_kg
     moment = loaded.mass_kg * loaded.com_in_link_m - base.mass_kg * base.com_in_link_m
-    return mass, moment / mass if mass != 0 else np.full(3, np.nan)
+    com = moment / mass if mass != 0 else np.full(3, np.nan)
+    inertia = loaded.inertia_about_com - base.inertia_about_com
+    inertia = inertia - _steiner(base.mass_kg, base.com_in_link_m - loaded.com_in_link_m)
+    return Payload(mass, com, inertia - _steiner(mass, com - loaded.com_in_link_m))
 
 
 def _steiner(mass_kg: float, offset_m: np.ndarray) -> np.ndarray:

@@ -12,10 +12,8 @@ from pathlib import Path
 import mujoco
 
 from haloid.errors import HaloidError
-from haloid.robots.assets import drop_missing_assets
-
-KNOWN_ROBOTS: dict[str, Path] = {"g1": Path(__file__).parent / "g1" / "g1.xml"}
-"""The robots this package brings along, by name."""
+from haloid.robots.entries import KNOWN_ROBOTS, file_beside, known_file, matching_joints, read_entries
+from haloid.robots.files.assets import drop_missing_assets
 
 _MODEL_SUFFIXES = (".xml", ".mjcf", ".urdf")
 _SCALAR_JOINTS = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
@@ -43,6 +41,14 @@ class RobotFileError(HaloidError):
         )
 
 
+class IncludeError(HaloidError):
+    def __init__(self, path: Path, included: str):
+        super().__init__(
+            f"{path} includes {included}, which lies outside the folder of the robot's file. Expected parts beside it "
+            f"or below: copy that file into {path.parent}, and name it there"
+        )
+
+
 class UnnamedJointError(HaloidError):
     def __init__(self, body_name: str):
         super().__init__(
@@ -57,13 +63,17 @@ def load_spec(robot: str | Path) -> mujoco.MjSpec:
     A URDF keeps all its links under their names, fixed ones too, and a link without <inertial> has no mass. URDF has no
     free joint, so its root link is fixed to the world; once a link is clamped that makes no difference.
     """
-    path = _model_path(robot)
+    path = model_file_of(robot)
+    _check_includes(path, path.resolve().parent, set())
+    yaml_file = known_file(str(robot)) if robot in KNOWN_ROBOTS else file_beside(path)
     try:
         spec = mujoco.MjSpec.from_file(str(path))
         if _is_urdf(path):
             spec.compiler.fusestatic = False
             spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
         dropped = drop_missing_assets(spec)
+        if yaml_file.is_file():
+            _apply_description(spec, yaml_file)
         spec.compile()
     except ValueError as error:
         raise RobotFileError(path, str(error)) from error
@@ -105,16 +115,67 @@ def joints_in_qpos_order(spec: mujoco.MjSpec) -> list[mujoco.MjsJoint]:
     return below(spec.worldbody)
 
 
+def _check_includes(path: Path, folder: Path, seen: set[Path]) -> None:
+    """A model from elsewhere must not read files of its user's that are none of its parts."""
+    if path in seen or not path.is_file():
+        return
+    seen.add(path)
+    for quoted in re.findall(r"<include\b[^>]*?\bfile\s*=\s*(\"[^\"]*\"|'[^']*')", _without_comments(path)):
+        included = quoted[1:-1]
+        file = (folder / included).resolve()  # MuJoCo takes all of them from the main file's folder
+        if not file.is_relative_to(folder):
+            raise IncludeError(path, included)
+        _check_includes(file, folder, seen)
+
+
+def _without_comments(path: Path) -> str:
+    return re.sub(r"<!--.*?-->", "", path.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL)
+
+
 def _is_urdf(path: Path) -> bool:
     """By the first tag after comments and declarations: <robot> is URDF. (MuJoCo is laxer than ElementTree.)"""
-    text = re.sub(r"<!--.*?-->", "", path.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL)
+    text = _without_comments(path)
     first_tag = re.search(r"<([A-Za-z]\w*)", text)
     return first_tag is not None and first_tag.group(1) == "robot"
 
 
-def _model_path(robot: str | Path) -> Path:
+def _apply_description(spec: mujoco.MjSpec, yaml_file: Path) -> None:
+    """Fix the joints that the robot lacks, and limit the efforts that the model file leaves unlimited, in place."""
+    entries = read_entries(yaml_file)
+    for pattern in entries.get("fixed_joints", ()):
+        for joint in matching_joints(yaml_file, "fixed_joints", pattern, scalar_joints(spec)):
+            _fix(spec, joint)
+    for pattern, effort_nm in entries.get("effort_limits_nm", {}).items():
+        for joint in matching_joints(yaml_file, "effort_limits_nm", pattern, scalar_joints(spec)):
+            spec.joint(joint).actfrcrange[:] = -effort_nm, effort_nm
+            spec.joint(joint).actfrclimited = True
+
+
+def _fix(spec: mujoco.MjSpec, joint: str) -> None:
+    """Take a joint away, with its actuators, their sensors and its place in keyframes; its link stays at angle 0."""
+    address, ordered = 0, joints_in_qpos_order(spec)
+    for one in ordered[: [one.name for one in ordered].index(joint)]:
+        address += {mujoco.mjtJoint.mjJNT_FREE: 7, mujoco.mjtJoint.mjJNT_BALL: 4}.get(one.type, 1)
+    is_driver = [one.target == joint and one.trntype in _ON_JOINT for one in spec.actuators]
+    drivers = [one for one, goes in zip(spec.actuators, is_driver, strict=True) if goes]
+    gone = {joint, *(one.name for one in drivers)}
+    for sensor in list(spec.sensors):
+        if sensor.objname in gone and sensor.objtype in (mujoco.mjtObj.mjOBJ_JOINT, mujoco.mjtObj.mjOBJ_ACTUATOR):
+            spec.delete(sensor)
+    for key in spec.keys:
+        key.qpos = [value for row, value in enumerate(key.qpos) if row != address]
+        key.qvel = []
+        key.ctrl = [value for value, goes in zip(key.ctrl, is_driver, strict=False) if not goes]
+    for actuator in drivers:
+        spec.delete(actuator)
+    spec.delete(spec.joint(joint))
+
+
+def model_file_of(robot: str | Path) -> Path:
+    """The model file of a known robot, or the file itself."""
     if isinstance(robot, str) and robot in KNOWN_ROBOTS:
-        return KNOWN_ROBOTS[robot]
+        file = known_file(robot)
+        return (file.parent / read_entries(file).get("model", f"{robot}.xml")).resolve()
     path = Path(robot).expanduser()
     if path.is_file():
         return path

@@ -2,17 +2,21 @@
 
 `patch.json` holds the changed values only, in full precision: links by name, with mass (kg), centre of mass in the link
 frame (m) and inertia about it along the link frame's axes (kg·m², three rows), payload included; joints by name, with
-what changed of damping, frictionloss and armature (SI units).
+what changed of damping, frictionloss and armature, the servo's gains kp and kd, the torque it can give (effort), how
+late it acts (delay, s), what its encoder reads beyond the true angle (bias, rad) and the impedance of its dry friction
+(friction_impedance: MuJoCo's solimpfriction, where 1 is friction that sticks); all in SI units. `servos` tells whether
+the gains were identified or are merely those the robot was recorded with, `simulation` what the values hold for.
 
     {"format": "haloid-patch-1", "robot": "g1",
      "links": {"torso_link": {"mass": 13.8, "com": [0.01, 0.02, 0.23], "inertia": [[..], [..], [..]]}},
-     "joints": {"left_knee_joint": {"damping": 0.31}}}
+     "joints": {"left_knee_joint": {"damping": 0.31, "kp": 600.0, "kd": 30.0}},
+     "servos": "recorded", "simulation": {"timestep": 0.005}}
 """
 
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -22,10 +26,15 @@ import numpy as np
 from haloid.errors import HaloidError
 from haloid.outputs import atomic_file
 from haloid.robots.clamp import resolve_damping_ratios
+from haloid.robots.drives import set_drives
 from haloid.robots.inertia import LinkParameters, check_physical, write_links
 
 FORMAT = "haloid-patch-1"
-JOINT_QUANTITIES = ("damping", "frictionloss", "armature")
+PASSIVE_QUANTITIES = ("damping", "frictionloss", "armature")
+SERVO_QUANTITIES = ("kp", "kd", "effort", "delay")
+JOINT_QUANTITIES = (*PASSIVE_QUANTITIES, *SERVO_QUANTITIES, "bias", "friction_impedance")
+SIMULATION = ("timestep", "tolerance")
+SERVOS = ("recorded", "identified")
 _LINK_KEYS = ("mass", "com", "inertia")
 
 
@@ -47,13 +56,27 @@ class Patch:
     links: dict[str, LinkParameters] = field(default_factory=dict)
     joints: dict[str, dict[str, float]] = field(default_factory=dict)
     """By joint, then by quantity: one of `JOINT_QUANTITIES`."""
+    servos: str | None = None
+    """Where kp and kd come from, one of `SERVOS`; None: the patch has none."""
+    simulation: dict[str, float] = field(default_factory=dict)
+    """The step (s) and the solver's tolerance that the values hold for: `SIMULATION`."""
+
+    def without_recorded_servos(self) -> "Patch":
+        """For who drives the robot with gains of his own: gains that were not identified say nothing about it."""
+        if self.servos != "recorded":
+            return self
+        joints = {
+            name: {kind: value for kind, value in values.items() if kind not in ("kp", "kd")}
+            for name, values in self.joints.items()
+        }
+        return replace(self, joints={name: values for name, values in joints.items() if values}, servos=None)
 
 
 def apply_patch(spec: mujoco.MjSpec, patch: Patch) -> None:
     """Write the patch's values to the spec, in place; nothing is written if any of it does not fit.
 
-    Servo gains stay what they were: those MuJoCo derives from the inertias (`dampratio`, `springdamper`) are made
-    numbers first.
+    Without gains in the patch the servos stay what they were: gains MuJoCo derives from the inertias (`dampratio`,
+    `springdamper`) are made numbers first.
     """
     _check_joints(patch.joints)
     by_name = {joint.name: joint for joint in spec.joints if joint.name}
@@ -67,13 +90,28 @@ def apply_patch(spec: mujoco.MjSpec, patch: Patch) -> None:
     original = spec.compile()  # not a copy's: only then do the spec's elements know their rows in the model
     write_links(spec, patch.links)
     resolve_damping_ratios(spec, original)
+    if "timestep" in patch.simulation:
+        spec.option.timestep = patch.simulation["timestep"]
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    if "tolerance" in patch.simulation:
+        spec.option.tolerance = patch.simulation["tolerance"]
+        spec.option.iterations, spec.option.ls_iterations = 100, 50
+    set_drives(spec, patch.joints, keep_own_gains=patch.servos == "recorded")
     for name, values in patch.joints.items():
-        joint = by_name[name]
-        for quantity, value in values.items():
-            if quantity == "damping":
-                joint.damping[0] = value
-            else:
-                setattr(joint, quantity, value)
+        _set_joint(by_name[name], values)
+
+
+def _set_joint(joint: mujoco.MjsJoint, values: Mapping[str, float]) -> None:
+    for quantity, value in values.items():
+        if quantity == "damping":
+            joint.damping[0] = value
+        elif quantity == "friction_impedance":
+            joint.solimp_friction[:2] = value
+        elif quantity == "bias":  # the coordinate becomes what the encoder reads, and the stops move with it
+            joint.ref += value
+            joint.range[:] = joint.range + value
+        elif quantity in PASSIVE_QUANTITIES:
+            setattr(joint, quantity, value)
 
 
 def patched_spec(spec_fn: Callable[[], mujoco.MjSpec], patch: Patch) -> mujoco.MjSpec:
@@ -103,6 +141,10 @@ def write_patch(patch: Patch, path: str | Path) -> None:
         },
         "joints": {name: {key: float(value) for key, value in joint.items()} for name, joint in patch.joints.items()},
     }
+    if patch.servos is not None:
+        document["servos"] = patch.servos
+    if patch.simulation:
+        document["simulation"] = {key: float(value) for key, value in patch.simulation.items()}
     with atomic_file(Path(path)) as beside:
         beside.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
@@ -126,9 +168,10 @@ def read_patch(path: str | Path) -> Patch:
         robot = document.get("robot")
         if not isinstance(robot, str):
             raise PatchError(f'"robot" is {json.dumps(robot)}; expected a name or a path')
-        _check_keys("the patch", document, ("format", "robot", "links", "joints"))
+        _check_keys("the patch", document, ("format", "robot", "links", "joints", "servos", "simulation"))
         links = {name: _link(name, values) for name, values in _table(document, "links").items()}
-        patch = Patch(robot, links, {name: dict(_joint(name, v)) for name, v in _table(document, "joints").items()})
+        joints = {name: dict(_joint(name, v)) for name, v in _table(document, "joints").items()}
+        patch = Patch(robot, links, joints, document.get("servos"), _simulation(_table(document, "simulation")))
         _check(patch)
     except HaloidError as error:
         raise PatchFileError(path, str(error)) from error
@@ -161,6 +204,14 @@ def _joint(name: str, values: object) -> dict[str, float]:
     return {key: float(value) for key, value in values.items()}
 
 
+def _simulation(values: Mapping) -> dict[str, float]:
+    _check_keys('"simulation"', values, SIMULATION)
+    for key, value in values.items():
+        if not (_is_numbers(value, ()) and 0.0 < value < 1.0):
+            raise PatchError(f'"{key}" of "simulation" is {json.dumps(value)}; expected a number between 0 and 1')
+    return {key: float(value) for key, value in values.items()}
+
+
 def _is_numbers(value: object, shape: tuple[int, ...]) -> bool:
     """Whether a JSON value is numbers, true and false not among them, nested in this shape."""
     if not shape:
@@ -179,6 +230,8 @@ def _check_keys(where: str, values: Mapping, known: tuple[str, ...]) -> None:
 def _check(patch: Patch) -> None:
     for name, link in patch.links.items():
         check_physical(name, link)
+    if patch.servos is not None and patch.servos not in SERVOS:
+        raise PatchError(f'"servos" is {json.dumps(patch.servos)}; expected one of: {", ".join(SERVOS)}')
     _check_joints(patch.joints)
 
 
@@ -186,5 +239,9 @@ def _check_joints(joints: Mapping[str, Mapping[str, float]]) -> None:
     for name, values in joints.items():
         _check_keys(f"joint '{name}'", values, JOINT_QUANTITIES)
         for quantity, value in values.items():
-            if not (math.isfinite(value) and value >= 0.0):
+            if not math.isfinite(value) or (value < 0.0 and quantity != "bias"):
                 raise PatchError(f"joint '{name}': {quantity} is {value}; expected a number of 0 or more")
+            if quantity == "friction_impedance" and not 0.0 < value < 1.0:
+                raise PatchError(f"joint '{name}': {quantity} is {value}; expected a number between 0 and 1")
+        if ("kp" in values) != ("kd" in values):
+            raise PatchError(f"joint '{name}' has one of kp and kd; expected both or neither")

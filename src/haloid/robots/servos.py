@@ -6,6 +6,7 @@ then does MuJoCo's `implicitfast` know that a saturated servo has no velocity de
 
 import difflib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -14,6 +15,16 @@ from haloid.errors import HaloidError
 from haloid.robots.load import joints_in_qpos_order, scalar_joints
 
 _QPOS_SIZE = {mujoco.mjtJoint.mjJNT_FREE: 7, mujoco.mjtJoint.mjJNT_BALL: 4}
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Servo torque = kp·(target − q) − kd·dq; both dicts hold the same joints in the robot's order."""
+
+    kp: dict[str, float]
+    """N·m/rad by joint name."""
+    kd: dict[str, float]
+    """N·m·s/rad by joint name."""
 
 
 class JointNotInModelError(HaloidError):
@@ -29,6 +40,14 @@ class UnequalGainsError(HaloidError):
             f"kp and kd must name the same joints. Only in kp: {', '.join(only_kp) or 'none'}; "
             f"only in kd: {', '.join(only_kd) or 'none'}. Give both gains for every driven joint."
         )
+
+
+def model_gains(spec: mujoco.MjSpec) -> Gains:
+    """The position servos of the robot's own file."""
+    servos = [one for one in spec.actuators if one.biastype == mujoco.mjtBias.mjBIAS_AFFINE and one.biasprm[1] < 0]
+    return Gains(
+        {one.target: float(one.gainprm[0]) for one in servos}, {one.target: float(-one.biasprm[2]) for one in servos}
+    )
 
 
 def set_servos(spec: mujoco.MjSpec, kp: Mapping[str, float], kd: Mapping[str, float]) -> None:
@@ -57,7 +76,7 @@ def set_motors(spec: mujoco.MjSpec, joint_names: Sequence[str]) -> None:
 
 
 def _fresh_actuators(spec: mujoco.MjSpec, joint_names: Sequence[str]) -> dict[str, mujoco.MjsActuator]:
-    """Delete all actuators and add one a joint, in model order, with its effort limit and neither gain nor bias."""
+    """Delete all actuators and add one per joint, in model order, with its effort limit and neither gain nor bias."""
     available = scalar_joints(spec)
     for joint in joint_names:
         if joint not in available:

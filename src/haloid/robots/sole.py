@@ -1,14 +1,20 @@
-"""Sole: the flat underside of a foot, known from the geometry that collides.
+"""Sole: the flat underside of a foot, known from the geometry that collides, and how a leg's joints turn it.
 
-In: a robot's model and a foot. Out: how high its sole is, and points of the sole in the foot's frame. Feet stand flat
+In: a robot's model and a foot. Out: how high its sole is, points of the sole in the foot's frame, and the joints that
+turn about an axis of the world. Feet stand flat
 and level in the zero configuration (all joints 0, root upright), which is what makes the plane of a sole known.
 """
+
+from collections.abc import Sequence
 
 import mujoco
 import numpy as np
 
 from haloid.errors import HaloidError
 from haloid.robots.load import scalar_joints
+
+_NEARLY_ALONG = 0.9
+"""Cosine of the angle between a joint's axis and the world's."""
 
 
 def colliding_geoms(model: mujoco.MjModel, body_id: int) -> list[int]:
@@ -32,6 +38,12 @@ def sole_points_in_foot_m(model: mujoco.MjModel, foot_id: int) -> np.ndarray:
     x, y = (back + front) / 2, (right + left) / 2
     points_w_m = np.array([[x, y, z], [front, y, z], [x, left, z]])
     return (points_w_m - data.xpos[foot_id]) @ data.xmat[foot_id].reshape(3, 3)
+
+
+def joints_about(model: mujoco.MjModel, joints: Sequence[str], axis: int) -> list[str]:
+    """Those of the joints that turn about the world's x (0), y (1) or z (2) axis, nearly, in the zero configuration."""
+    data = _zero_configuration(model)
+    return [joint for joint in joints if abs(data.joint(joint).xaxis[axis]) > _NEARLY_ALONG]
 
 
 def _zero_configuration(model: mujoco.MjModel) -> mujoco.MjData:

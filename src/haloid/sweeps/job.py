@@ -8,12 +8,11 @@ function that finds its checkpoint there can go on from it.
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,16 +63,6 @@ class Job:
     def description(self) -> dict[str, Any]:
         """What job.json holds, as it is read back: tuples have become lists."""
         return json.loads(json.dumps({"function": self.function, "arguments": self.arguments}))
-
-
-def jobs_over(function: str, axes: dict[str, Sequence[Any]], **common: Any) -> list[Job]:
-    """A job for every combination of the values of the axes, named after it; all share the arguments in `common`.
-
-    >>> [job.name for job in jobs_over("p:f", {"method": ["cm", "halo"], "seed": [0, 1]})]
-    ['cm-0', 'cm-1', 'halo-0', 'halo-1']
-    """
-    combinations = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-    return [Job("-".join(map(str, point.values())), function, {**common, **point}) for point in combinations]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
-class Happening:
+class Notice:
     """Something that a place has to tell about a job."""
 
     name: str
@@ -37,7 +37,7 @@ class Place(Protocol):
         """Begin an attempt at the job that is described in the folder."""
         ...
 
-    def wait(self) -> list[Happening]:
+    def wait(self) -> list[Notice]:
         """What has happened; comes back after a moment even if nothing has."""
         ...
 
@@ -59,23 +59,23 @@ class Processes:
         self._deadline_unix_s = deadline_unix_s
         self._lock = lock
         self._children: dict[str, Child] = {}
-        self._news: list[Happening] = []
+        self._news: list[Notice] = []
 
     def has_room(self) -> bool:
         return len(self._children) < self._workers
 
     def start(self, name: str, folder: Path) -> None:
         self._children[name] = Child(folder, self._threads, self._deadline_unix_s, (self._lock,))
-        self._news.append(Happening(name, "started", "on this machine"))
+        self._news.append(Notice(name, "started", "on this machine"))
 
-    def wait(self) -> list[Happening]:
+    def wait(self) -> list[Notice]:
         news, self._news = self._news, []
         for name, child in list(self._children.items()):
             status = child.exit_status()  # before the reports, so that none is missed
-            news += [Happening(name, "reported", line) for line in child.reports()]
+            news += [Notice(name, "reported", line) for line in child.reports()]
             if status is not None:
                 del self._children[name]
-                news.append(Happening(name, "ended", why_no_outcome(status)))
+                news.append(Notice(name, "ended", why_no_outcome(status)))
         if not news:
             time.sleep(_POLL_S)
         return news

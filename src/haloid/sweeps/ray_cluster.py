@@ -19,7 +19,7 @@ from haloid.sweeps.child import why_no_outcome
 from haloid.sweeps.folder import SweepError
 from haloid.sweeps.node import code_identity
 from haloid.sweeps.parcel import Packer, Parcel
-from haloid.sweeps.place import Happening
+from haloid.sweeps.place import Notice
 
 PARCELS_EVERY_S = 60.0
 """How often the files that a job has changed come home."""
@@ -60,7 +60,7 @@ class RayCluster:
         self._losses[name] = 0
         self._send(name)
 
-    def wait(self) -> list[Happening]:
+    def wait(self) -> list[Notice]:
         ready, _ = self._ray.wait(list(self._streams), num_returns=1, timeout=_POLL_S)
         news = []
         for stream in ready:
@@ -154,7 +154,7 @@ class RayCluster:
         )
         self._streams[stream] = name
 
-    def _hear(self, stream: Any, name: str, message: Any) -> list[Happening]:
+    def _hear(self, stream: Any, name: str, message: Any) -> list[Notice]:
         if isinstance(message, Parcel):
             try:
                 message.open_in(self._folders[name])
@@ -166,14 +166,14 @@ class RayCluster:
             return [self._end(stream, why_no_outcome(message))]
         kind = "reported" if name in self._begun else "started"
         self._begun.add(name)
-        return [Happening(name, kind, message)]
+        return [Notice(name, kind, message)]
 
-    def _end(self, stream: Any, text: str) -> Happening:
+    def _end(self, stream: Any, text: str) -> Notice:
         name = self._streams.pop(stream)
         self._begun.discard(name)
-        return Happening(name, "ended", text)
+        return Notice(name, "ended", text)
 
-    def _lose(self, stream: Any, error: Exception) -> Happening:
+    def _lose(self, stream: Any, error: Exception) -> Notice:
         """The node is gone, or Ray's process on it: send the job to another, with the files that have come home."""
         name = self._streams[stream]
         self._ray.cancel(stream)  # should it live on after all, as a task whose files alone were lost does
@@ -185,7 +185,7 @@ class RayCluster:
         del self._streams[stream]
         self._begun.discard(name)
         self._send(name)
-        return Happening(name, "reported", "its node was lost; it goes on from the files that have come home")
+        return Notice(name, "reported", "its node was lost; it goes on from the files that have come home")
 
 
 def _knock(address: str) -> None:

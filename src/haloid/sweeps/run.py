@@ -19,7 +19,7 @@ from typing import Any, Literal
 from haloid.errors import HaloidError
 from haloid.sweeps.folder import RESULTS, SweepError, SweepFolder
 from haloid.sweeps.job import Job
-from haloid.sweeps.place import Happening, Place, Processes
+from haloid.sweeps.place import Notice, Place, Processes
 
 _LOG = logging.getLogger(__name__)
 
@@ -139,12 +139,12 @@ class _Sweep:
                     running.add(job.name)
             if not running:
                 return
-            for happening in place.wait():
-                if happening.kind == "ended":
-                    running.discard(happening.name)
-                    self._end(happening)
+            for notice in place.wait():
+                if notice.kind == "ended":
+                    running.discard(notice.name)
+                    self._end(notice)
                 else:
-                    self._tell(happening.kind, happening.name, happening.text)
+                    self._tell(notice.kind, notice.name, notice.text)
 
     def merge(self) -> None:
         """Bring `results.json` up to date; if that fails the old one stays, and the next job that ends tries again."""
@@ -152,10 +152,10 @@ class _Sweep:
             self._folder.merge()
         except (OSError, HaloidError) as error:
             _LOG.warning(
-                "%s could not be written: %s. The results are in the folders of the jobs; "
+                "%s could not be written (%s). The results are in the folders of the jobs; "
                 "run the sweep again when there is room to have them merged.",
                 self._folder.path / RESULTS,
-                error,
+                str(error).rstrip("."),
             )
 
     def outcome(self) -> SweepOutcome:
@@ -174,9 +174,9 @@ class _Sweep:
             return False
         return True
 
-    def _end(self, happening: Happening) -> None:
-        name = happening.name
-        outcome = self._folder.outcome(name) or {"status": "failed", "message": happening.text}
+    def _end(self, notice: Notice) -> None:
+        name = notice.name
+        outcome = self._folder.outcome(name) or {"status": "failed", "message": notice.text}
         if outcome["status"] == "finished":
             self._results[name] = outcome["result"]
             self.merge()

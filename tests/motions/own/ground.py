@@ -6,8 +6,9 @@ import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from haloid.motions.frames import Frames, angular_velocity_in_body
 from haloid.robots.load import load_spec
+from haloid.trajectories.motion import angular_velocity_in_body
+from haloid.trajectories.trajectory import FloatingTrajectory
 
 SIDES = ("left", "right")
 MODEL = load_spec("g1").compile()
@@ -43,8 +44,8 @@ class Ground:
         return float(-(hull.equations[:, :2] @ self.zmp_xy_m[row] + hull.equations[:, 2]).max())
 
 
-def ground_of(frames: Frames) -> Ground:
-    step_s = 1 / frames.fps
+def ground_of(frames: FloatingTrajectory) -> Ground:
+    step_s = 1 / frames.rate_hz
     qpos = np.concatenate([frames.root_pos_w_m, frames.root_quat_wxyz, frames.joint_pos_rad], axis=1)
     turning = angular_velocity_in_body(frames.root_quat_wxyz, step_s)
     straight = np.gradient(np.delete(qpos, range(3, 7), axis=1), step_s, axis=0)

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haloid.motions.frames import Frames
 from haloid.motions.own.kept import kept
+from haloid.trajectories.trajectory import FloatingTrajectory
 
 
 @pytest.fixture
@@ -16,29 +16,35 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def _maker(made: list[int]):
-    def make() -> Frames:
+    def make() -> FloatingTrajectory:
         made.append(1)
         rng = np.random.default_rng(3)
-        return Frames(50.0, ("a", "b"), rng.normal(size=(5, 3)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2)))
+        return FloatingTrajectory(
+            rate_hz=50.0,
+            joint_names=("a", "b"),
+            root_pos_w_m=rng.normal(size=(5, 3)),
+            root_quat_wxyz=rng.normal(size=(5, 4)),
+            joint_pos_rad=rng.normal(size=(5, 2)),
+        )
 
     return make
 
 
 def test_a_motion_is_made_once_and_read_back_to_the_last_bit(made: list[int]) -> None:
-    first, second = kept("nod", _maker(made)), kept("nod", _maker(made))
+    first, second = kept("g1", "nod", _maker(made)), kept("g1", "nod", _maker(made))
     assert len(made) == 1
-    assert (second.fps, second.joint_names) == (50.0, ("a", "b"))
+    assert (second.rate_hz, second.joint_names) == (50.0, ("a", "b"))
     for name in ("root_pos_w_m", "root_quat_wxyz", "joint_pos_rad"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
 
 
 def test_a_damaged_file_is_replaced(made: list[int], tmp_path: Path) -> None:
-    kept("nod", _maker(made))
-    (file,) = (tmp_path / "haloid" / "motions").glob("nod-*.npz")
+    kept("g1", "nod", _maker(made))
+    (file,) = (tmp_path / "haloid" / "motions").glob("g1-nod-*.npz")
     file.write_bytes(b"not an archive")
-    kept("nod", _maker(made))
+    kept("g1", "nod", _maker(made))
     assert len(made) == 2
-    assert kept("nod", _maker(made)).fps == 50.0
+    assert kept("g1", "nod", _maker(made)).rate_hz == 50.0
     assert len(made) == 2
 
 
@@ -47,6 +53,6 @@ def test_without_a_place_to_keep_them_motions_are_made_every_time(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    kept("nod", _maker(made))
-    kept("nod", _maker(made))
+    kept("g1", "nod", _maker(made))
+    kept("g1", "nod", _maker(made))
     assert len(made) == 2

@@ -8,8 +8,11 @@ from scipy.spatial.transform import Rotation
 from tests.motions.own.ground import MODEL, Ground, ground_of
 
 from haloid.errors import HaloidError
-from haloid.motions.frames import Frames, motion_of
+from haloid.motions.load import load_motion
 from haloid.motions.own import OWN_MOTIONS, own_motion
+from haloid.robots.description import describe
+from haloid.trajectories.motion import motion_of
+from haloid.trajectories.trajectory import FloatingTrajectory
 
 FLYING = {"yaw-jump"}
 QUICK = ("stand", "squat", "wave")
@@ -19,7 +22,7 @@ every_motion = pytest.mark.parametrize("name", NAMES)
 
 
 @cache
-def _frames(name: str) -> Frames:
+def _frames(name: str) -> FloatingTrajectory:
     return own_motion(name)
 
 
@@ -44,21 +47,21 @@ def test_joints_keep_off_their_limits_and_are_slow_enough(name):
     margin = np.minimum(frames.joint_pos_rad - low, high - frames.joint_pos_rad) / (high - low)
     assert margin.min() > 0.05
     fastest = 14.0 if OWN_MOTIONS[name].kind == "agile" else 10.0
-    assert np.abs(np.diff(frames.joint_pos_rad, axis=0)).max() * frames.fps < fastest
+    assert np.abs(np.diff(frames.joint_pos_rad, axis=0)).max() * frames.rate_hz < fastest
 
 
 @every_motion
 def test_velocities_do_not_jump(name):
     frames = _frames(name)
     coordinates = np.concatenate([frames.root_pos_w_m, frames.joint_pos_rad], axis=1)
-    change = np.abs(np.diff(coordinates, n=2, axis=0)).max() * frames.fps
+    change = np.abs(np.diff(coordinates, n=2, axis=0)).max() * frames.rate_hz
     assert change < (10.0 if OWN_MOTIONS[name].kind == "agile" else 2.0)
 
 
 @every_motion
 def test_it_begins_and_ends_standing_near_the_default_pose(name):
     frames = _frames(name)
-    still = round(0.4 * frames.fps)
+    still = round(0.4 * frames.rate_hz)
     for rows in (slice(0, still), slice(-still, None)):
         assert np.ptp(frames.joint_pos_rad[rows], axis=0).max() < 0.01
         assert np.abs(frames.root_pos_w_m[rows, 2] - 0.76).max() < 0.005
@@ -67,7 +70,7 @@ def test_it_begins_and_ends_standing_near_the_default_pose(name):
     for joint, angle in default.items():
         for side in ("left", "right"):
             assert abs(_joint(name, f"{side}_{joint}_joint")[0] - angle) < 0.05
-    assert 5.0 <= len(frames) / frames.fps <= 9.5
+    assert 5.0 <= len(frames) / frames.rate_hz <= 9.5
 
 
 @every_motion
@@ -106,7 +109,7 @@ def test_the_ground_reaction_stays_well_inside_the_soles(name):
 def test_the_centre_of_mass_rests_over_the_middle_of_the_support(name):
     """In every hold: where no joint is faster than 0.05 rad/s for 0.3 s."""
     frames, ground = _frames(name), _ground(name)
-    still = np.abs(np.gradient(frames.joint_pos_rad, 1 / frames.fps, axis=0)).max(axis=1) < 0.05
+    still = np.abs(np.gradient(frames.joint_pos_rad, 1 / frames.rate_hz, axis=0)).max(axis=1) < 0.05
     held = np.convolve(still, np.ones(15), mode="same") > 14.5
     assert held.sum() > 10
     for row in np.flatnonzero(held):
@@ -172,9 +175,9 @@ def test_walk_goes_forward_and_comes_back():
 def test_yaw_jump_flies_freely_through_a_quarter_turn():
     ground, frames = _ground("yaw-jump"), _frames("yaw-jump")
     flying = np.flatnonzero(~ground.is_down.any(axis=1))
-    assert 0.15 < len(flying) / frames.fps < 0.25
+    assert 0.15 < len(flying) / frames.rate_hz < 0.25
     inner = ground.com_m[flying[0] - 1 : flying[-1] + 2]
-    acceleration = np.diff(inner, n=2, axis=0) * frames.fps**2
+    acceleration = np.diff(inner, n=2, axis=0) * frames.rate_hz**2
     assert np.abs(acceleration - [0.0, 0.0, -9.81]).max() < 0.05
     momentum = ground.angular_momentum[flying]
     assert np.abs(momentum - momentum.mean(axis=0)).max() < 0.05 * np.linalg.norm(momentum.mean(axis=0))
@@ -190,3 +193,15 @@ def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
 
 def test_the_same_motion_comes_out_every_time():
     assert np.array_equal(own_motion("stand").joint_pos_rad, own_motion("stand").joint_pos_rad)
+
+
+def test_a_robot_gets_no_other_robots_motion():
+    with pytest.raises(HaloidError) as caught:
+        load_motion("walk", robot="h1-2")
+    assert str(caught.value) == (
+        "haloid makes no motion 'walk' for the robot h1-2; it makes stand, squat. "
+        "Give one of these, or a file with a motion of this robot"
+    )
+    with pytest.raises(HaloidError, match="The robot so101 has no `motions`"):
+        load_motion("stand", robot="so101")
+    assert load_motion("stand", robot="g1-23").joint_names == describe("g1-23").joints

@@ -70,7 +70,7 @@ CONTENT = {
     "no states": (lambda c: without(c, "/lowstate"), ("no unitree_hg/msg/LowState", "Record the topic /lowstate too")),
     "another robot's type": (
         lambda c: retyped(c, "/lowstate", "unitree_go/msg/LowState"),
-        ("no unitree_hg/msg/LowState", "of another robot: haloid reads unitree_hg (G1), not unitree_go"),
+        ("no unitree_hg/msg/LowState", "of another robot: haloid reads unitree_hg (G1, H1-2), not unitree_go"),
     ),
     "a type of no use": (lambda c: retyped(c, "/lowcmd", "std_msgs/msg/String"), ("/lowcmd (std_msgs/msg/String",)),
     "nothing at all": (lambda c: c.messages.clear(), ("no unitree_hg/msg/LowState",)),

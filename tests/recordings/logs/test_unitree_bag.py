@@ -32,7 +32,7 @@ def test_an_mcap_bag_is_read(swing, options, tmp_path, tau_ff):
     recording = read_log(file, options)
     assert_is_swing(recording, swing)
     assert len(recording.time_s) == 999
-    assert_words(recording.note, "1,000 states at 500 Hz by the robot's tick", "500 rows a second", "target = q_des")
+    assert_words(recording.note, "1,000 states at 500 Hz by the robot's tick", "500 rows per second", "target = q_des")
     assert_words(recording.note, "command-to-motion delay")
 
 

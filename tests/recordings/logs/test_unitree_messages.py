@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from tests.recordings.logs.write_bag import payloads, write_mcap, write_rosbag2
 
-from haloid.recordings.logs.unitree_messages import DEFINITIONS, G1_MOTORS, LAYOUTS, LOW_CMD, LOW_STATE, decode
+from haloid.recordings.logs.unitree_messages import DEFINITIONS, LAYOUTS, LOW_CMD, LOW_STATE, decode
+from haloid.robots.description import describe
 from haloid.robots.load import actuated_joints, load_spec
 
 SCALARS = {LOW_STATE: ("mode_pr", "mode_machine", "tick", "crc"), LOW_CMD: ("mode_pr", "mode_machine", "crc")}
@@ -76,4 +77,4 @@ def test_bags_are_what_independent_readers_read(content, tmp_path):
 
 
 def test_motor_order_is_the_robots():
-    assert actuated_joints(load_spec("g1")) == G1_MOTORS
+    assert actuated_joints(load_spec("g1")) == describe("g1").motor_order

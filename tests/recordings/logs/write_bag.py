@@ -8,7 +8,6 @@ import numpy as np
 
 from haloid.recordings.logs.unitree_messages import (
     CDR_HEADER,
-    G1_MOTORS,
     LAYOUTS,
     LOW_CMD,
     LOW_STATE,
@@ -16,8 +15,10 @@ from haloid.recordings.logs.unitree_messages import (
     definition_with_parts,
 )
 from haloid.recordings.recording import Recording
+from haloid.robots.description import describe
 
 START_NS = 1_700_000_000_000_000_000
+G1_MOTORS = describe("g1").motor_order
 USED = len(G1_MOTORS)
 Message = tuple[str, int, bytes]
 """Topic, log time in ns, payload."""

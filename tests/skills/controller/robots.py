@@ -6,13 +6,12 @@ import mujoco
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from haloid.motions.frames import frames_of, motion_of
 from haloid.motions.own import own_motion
-from haloid.recordings.motion import Motion
 from haloid.skills.controller.contacts import sole_spheres
-from haloid.skills.controller.reference import ReferenceStates, reference_states
 from haloid.skills.controller.tables import ControllerTables
-from haloid.skills.robot import tracked_robot
+from haloid.skills.task.robot import tracked_robot
+from haloid.trajectories.motion import Motion, motion_of
+from haloid.trajectories.mujoco_states import ModelStates, states_of
 
 
 @cache
@@ -35,19 +34,10 @@ def standing_qpos(model: mujoco.MjModel) -> np.ndarray:
 @cache
 def clip(name: str, first: int, last: int) -> Motion:
     """Frames of one of the package's own motions."""
-    frames = frames_of(motion_of(own_motion(name)))
-    return motion_of(
-        type(frames)(
-            frames.fps,
-            frames.joint_names,
-            frames.root_pos_w_m[first:last],
-            frames.root_quat_wxyz[first:last],
-            frames.joint_pos_rad[first:last],
-        )
-    )
+    return motion_of(motion_of(own_motion(name)).trajectory.rows(slice(first, last)))
 
 
-def observed_error(data: mujoco.MjData, motion: Motion, reference: ReferenceStates, frame: int) -> np.ndarray:
+def observed_error(data: mujoco.MjData, motion: Motion, reference: ModelStates, frame: int) -> np.ndarray:
     """(64,) e of the tables, without noise; needs current kinematics."""
     torso = motion.body_quat_wxyz[frame, motion.body_names.index("torso_link")]
     measured = Rotation.from_quat(data.body("torso_link").xquat, scalar_first=True)
@@ -65,7 +55,7 @@ def tracked_heights_and_distances_m(
     """
     generator = np.random.default_rng(seed)
     size = np.repeat([0.05, 0.2, 0.01, 0.5], [3, 3, 29, 29]) * noise
-    reference, data = reference_states(model, motion), mujoco.MjData(model)
+    reference, data = states_of(model, motion.trajectory), mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = reference.qpos[0], reference.qvel[0]
     mujoco.mj_forward(model, data)
     heights, distances = [], []

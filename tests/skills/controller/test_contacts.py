@@ -7,7 +7,7 @@ from tests.skills.controller.robots import robot_on_floor, standing_qpos
 
 from haloid.errors import HaloidError
 from haloid.skills.controller.contacts import ramped, sole_contacts, sole_spheres, with_hysteresis
-from haloid.skills.controller.reference import ReferenceStates
+from haloid.trajectories.mujoco_states import ModelStates
 
 
 def test_hysteresis_holds_between_its_thresholds():
@@ -26,7 +26,7 @@ def test_a_robot_that_is_lifted_leaves_the_floor_and_returns():
     model = robot_on_floor()
     qpos = np.tile(standing_qpos(model), (100, 1))
     qpos[30:70, 2] += 0.1 * np.sin(np.linspace(0, np.pi, 40))
-    contacts = sole_contacts(model, ReferenceStates(0.02, qpos, np.zeros((100, model.nv))))
+    contacts = sole_contacts(model, ModelStates(0.02, qpos, np.zeros((100, model.nv))))
     assert contacts.weight.shape == (100, 8)
     assert contacts.resting[:29].all() and contacts.resting[72:].all()
     assert not contacts.resting[36:64].any()

@@ -9,8 +9,8 @@ from haloid.skills.controller.estimate import Noise, observed_gains, tipping
 from haloid.skills.controller.inverse_dynamics import reference_forces
 from haloid.skills.controller.linear_feedback import FeedbackWeights, feedback_gains
 from haloid.skills.controller.linear_model import linear_model
-from haloid.skills.controller.reference import ReferenceStates
 from haloid.skills.controller.tables import feedforward_targets, observation_matrices
+from haloid.trajectories.mujoco_states import ModelStates
 
 FRAMES, ROBOTS, STEPS = 60, 4000, 150
 
@@ -19,14 +19,14 @@ FRAMES, ROBOTS, STEPS = 60, 4000, 150
 def standing():
     """The parts of the controller of a robot that stands still, and its gains on observations."""
     model = robot_on_floor()
-    reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (FRAMES, 1)), np.zeros((FRAMES, model.nv)))
+    reference = ModelStates(0.02, np.tile(standing_qpos(model), (FRAMES, 1)), np.zeros((FRAMES, model.nv)))
     contacts = sole_contacts(model, reference)
     forces = reference_forces(model, reference, contacts)
     noise = Noise()
     target_rad = feedforward_targets(model, reference, forces)
     linear = linear_model(model, reference, contacts, forces, target_rad, noise.tip_return)
-    full = feedback_gains(model, reference, contacts, forces, linear, FeedbackWeights())
-    observed, _ = observation_matrices(model, reference)
+    full = feedback_gains(model, "torso_link", reference, contacts, forces, linear, FeedbackWeights())
+    observed, _ = observation_matrices(model, "torso_link", reference)
     gains = observed_gains(model, reference, contacts, linear, full, observed, noise)
     return linear, full[-1], observed[-1], gains[-1], noise, tipping(model, reference, contacts)[-1]
 

@@ -7,7 +7,7 @@ from tests.skills.controller.robots import clip, robot_on_floor, standing_qpos
 
 from haloid.skills.controller.contacts import SoleContacts, sole_contacts, sole_spheres
 from haloid.skills.controller.inverse_dynamics import put_in_the_middle, reference_forces, without_contacts
-from haloid.skills.controller.reference import ReferenceStates, reference_states
+from haloid.trajectories.mujoco_states import ModelStates, states_of
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def model() -> mujoco.MjModel:
 
 
 def test_standing_soles_bear_the_weight_under_the_centre_of_mass(model):
-    reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (3, 1)), np.zeros((3, model.nv)))
+    reference = ModelStates(0.02, np.tile(standing_qpos(model), (3, 1)), np.zeros((3, model.nv)))
     contacts = sole_contacts(model, reference)
     force = reference_forces(model, reference, contacts).sole_force_w_n[1]
     weight_n = model.body_subtreemass[0] * 9.81
@@ -31,7 +31,7 @@ def test_standing_soles_bear_the_weight_under_the_centre_of_mass(model):
 
 def test_the_forces_found_reproduce_the_reference_acceleration(model):
     """Forward dynamics in free space with the torques and sole forces accelerates as the reference does."""
-    reference = reference_states(model, clip("squat", 60, 70))
+    reference = states_of(model, clip("squat", 60, 70).trajectory)
     contacts = sole_contacts(model, reference)
     found = reference_forces(model, reference, contacts)
     free, frame = without_contacts(model), 5
@@ -55,7 +55,7 @@ def test_simulated_standing_has_the_same_torques(model):
     data = mujoco.MjData(model)
     data.qpos[:] = standing_qpos(model)
     held = np.tile(data.qpos, (3, 1))
-    reference = ReferenceStates(0.02, held, np.zeros((3, model.nv)))
+    reference = ModelStates(0.02, held, np.zeros((3, model.nv)))
     contacts = SoleContacts(sole_spheres(model), np.ones((3, 8)), np.ones((3, 8), dtype=bool), np.zeros(8, dtype=bool))
     torque = reference_forces(model, reference, contacts).joint_torque_nm[1]
     kp = model.actuator_gainprm[:, 0]
@@ -69,7 +69,7 @@ def test_simulated_standing_has_the_same_torques(model):
 def test_nothing_pushes_in_flight(model):
     qpos = np.tile(standing_qpos(model), (3, 1))
     qpos[:, 2] += 0.5
-    reference = ReferenceStates(0.02, qpos, np.zeros((3, model.nv)))
+    reference = ModelStates(0.02, qpos, np.zeros((3, model.nv)))
     found = reference_forces(model, reference, sole_contacts(model, reference))
     assert np.all(found.sole_force_w_n == 0)
     np.testing.assert_allclose(found.root_residual[1, 2], model.body_subtreemass[0] * 9.81, rtol=1e-6)

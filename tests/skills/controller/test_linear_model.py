@@ -7,13 +7,13 @@ from tests.skills.controller.robots import robot_on_floor, standing_qpos
 from haloid.skills.controller.contacts import SoleContacts, sole_contacts
 from haloid.skills.controller.inverse_dynamics import reference_forces, sole_jacobians
 from haloid.skills.controller.linear_model import LinearModel, linear_model
-from haloid.skills.controller.reference import ReferenceStates
 from haloid.skills.controller.tables import feedforward_targets
+from haloid.trajectories.mujoco_states import ModelStates
 
 
 def standing_still(model: mujoco.MjModel) -> tuple[SoleContacts, LinearModel, mujoco.MjData]:
     """The linear model of two frames of standing, and a state in which Jacobians can be taken."""
-    reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (2, 1)), np.zeros((2, model.nv)))
+    reference = ModelStates(0.02, np.tile(standing_qpos(model), (2, 1)), np.zeros((2, model.nv)))
     contacts = sole_contacts(model, reference)
     forces = reference_forces(model, reference, contacts)
     linear = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)
@@ -27,7 +27,7 @@ def standing_still(model: mujoco.MjModel) -> tuple[SoleContacts, LinearModel, mu
 def test_a_turned_ankle_target_moves_the_pelvis_as_in_simulation():
     """Standing on MuJoCo's soft contacts: the change after 0.1 s of a small change of both ankles' targets."""
     model = robot_on_floor()
-    reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (3, 1)), np.zeros((3, model.nv)))
+    reference = ModelStates(0.02, np.tile(standing_qpos(model), (3, 1)), np.zeros((3, model.nv)))
     contacts = sole_contacts(model, reference)
     forces = reference_forces(model, reference, contacts)
     target = feedforward_targets(model, reference, forces)
@@ -68,7 +68,7 @@ def test_resting_soles_keep_their_places():
 def test_a_servo_at_its_limit_has_the_slope_of_one_below_it():
     """All servos at half the torque that standing takes: differences must not straddle the kink."""
     model = mujoco.MjModel.__copy__(robot_on_floor())
-    reference = ReferenceStates(0.02, np.tile(standing_qpos(model), (3, 1)), np.zeros((3, model.nv)))
+    reference = ModelStates(0.02, np.tile(standing_qpos(model), (3, 1)), np.zeros((3, model.nv)))
     contacts = sole_contacts(model, reference)
     forces = reference_forces(model, reference, contacts)
     free = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)

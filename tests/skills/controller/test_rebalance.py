@@ -14,6 +14,8 @@ from tests.skills.controller.robots import (
 )
 
 from haloid.lab.loads import halo_setting
+from haloid.motions.own.balance import com_of_zmp
+from haloid.robots.description import describe
 from haloid.robots.inertia import perturb, read_links, write_links
 from haloid.skills.controller import tables as tables_module
 from haloid.skills.controller.contacts import SoleContacts, sole_contacts
@@ -24,13 +26,14 @@ from haloid.skills.controller.rebalance import (
     Margin,
     Support,
     ZeroMomentPoints,
-    offset_of,
     rebalanced,
     support_of,
     zero_moment_points,
 )
-from haloid.skills.controller.reference import ReferenceStates, reference_states
 from haloid.skills.controller.tables import controller_tables
+from haloid.trajectories.mujoco_states import ModelStates, states_of
+
+G1 = describe("g1")
 
 KICK = ("side-kick", 0, 270)
 
@@ -48,15 +51,15 @@ def loaded_robot() -> mujoco.MjModel:
 
 
 @cache
-def kick() -> tuple[ReferenceStates, SoleContacts, ReferenceStates]:
+def kick() -> tuple[ModelStates, SoleContacts, ModelStates]:
     """A side kick for the loaded robot: as it is, its contacts, and rebalanced."""
     model = loaded_robot()
-    reference = reference_states(model, clip(*KICK))
+    reference = states_of(model, clip(*KICK).trajectory)
     contacts = sole_contacts(model, reference)
-    return reference, contacts, rebalanced(model, reference, contacts)
+    return reference, contacts, rebalanced(model, G1, reference, contacts)
 
 
-def outside_m(model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts, margin: Margin) -> float:
+def outside_m(model: mujoco.MjModel, reference: ModelStates, contacts: SoleContacts, margin: Margin) -> float:
     """How far the zero-moment point is outside the drawn-in soles, at most."""
     points = zero_moment_points(without_contacts(model), reference)
     return np.linalg.norm(support_of(model, reference, contacts, margin).missing_m(points), axis=1).max()
@@ -65,7 +68,7 @@ def outside_m(model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleC
 def test_at_rest_the_zero_moment_point_is_below_the_centre_of_mass():
     model = robot_on_floor()
     qpos = np.tile(standing_qpos(model), (5, 1))
-    points = zero_moment_points(without_contacts(model), ReferenceStates(0.02, qpos, np.zeros((5, model.nv))))
+    points = zero_moment_points(without_contacts(model), ModelStates(0.02, qpos, np.zeros((5, model.nv))))
     data = mujoco.MjData(model)
     data.qpos[:] = qpos[0]
     mujoco.mj_forward(model, data)
@@ -79,10 +82,10 @@ def test_a_rigid_robot_that_is_pushed_forward_presses_behind_its_centre_of_mass(
     model, acceleration = robot_on_floor(), 0.7
     times_s = 0.02 * np.arange(9)
     qpos, qvel = np.tile(standing_qpos(model), (9, 1)), np.zeros((9, model.nv))
-    resting = zero_moment_points(without_contacts(model), ReferenceStates(0.02, qpos, qvel))
+    resting = zero_moment_points(without_contacts(model), ModelStates(0.02, qpos, qvel))
     qpos[:, 0] += acceleration * times_s**2 / 2
     qvel[:, 0] = acceleration * times_s
-    moving = zero_moment_points(without_contacts(model), ReferenceStates(0.02, qpos, qvel))
+    moving = zero_moment_points(without_contacts(model), ModelStates(0.02, qpos, qvel))
     expected_m = qpos[4, 0] - qpos[0, 0] - resting.height_s2[4] * acceleration
     np.testing.assert_allclose((moving.pos_w_m - resting.pos_w_m)[4], [expected_m, 0.0], atol=1e-9)
 
@@ -114,7 +117,7 @@ def test_a_robot_that_barely_touches_the_ground_misses_nothing():
 
 def test_the_drawn_in_soles_are_the_margin_inside_the_soles():
     model = robot_on_floor()
-    reference = reference_states(model, clip("stand", 0, 20))
+    reference = states_of(model, clip("stand", 0, 20).trajectory)
     contacts = sole_contacts(model, reference)
     support = support_of(model, reference, contacts, LEAST)
     data = mujoco.MjData(model)
@@ -135,7 +138,7 @@ def test_the_offset_solves_the_cart_on_the_table():
         np.zeros(60, bool),
     )
     flies[20:30] = True
-    offset_m = offset_of(missing_m, height_s2, flies, 0.02)
+    offset_m = com_of_zmp(missing_m, height_s2, flies, 0.02)
     acceleration = (offset_m[2:] - 2 * offset_m[1:-1] + offset_m[:-2]) / 0.02**2
     point_m = offset_m[1:-1] - height_s2[1:-1, None] * acceleration
     np.testing.assert_allclose(point_m[~flies[1:-1]], missing_m[1:-1][~flies[1:-1]], atol=1e-12)
@@ -146,8 +149,8 @@ def test_the_offset_solves_the_cart_on_the_table():
 @pytest.mark.parametrize("name", ["squat", "side-kick", "walk"])
 def test_a_motion_that_is_balanced_already_stays_the_very_same(name):
     model = robot_on_floor()
-    reference = reference_states(model, clip(name, 0, 400))
-    assert rebalanced(model, reference, sole_contacts(model, reference)) is reference
+    reference = states_of(model, clip(name, 0, 400).trajectory)
+    assert rebalanced(model, G1, reference, sole_contacts(model, reference)) is reference
 
 
 def test_a_loaded_kick_moves_back_over_its_foot_by_centimetres():
@@ -162,7 +165,7 @@ def test_a_loaded_kick_moves_back_over_its_foot_by_centimetres():
 def test_a_robot_with_a_clamped_foot_needs_no_balance():
     reference, contacts, _ = kick()
     clamped = dataclasses.replace(contacts, held=contacts.resting[150])
-    assert rebalanced(loaded_robot(), reference, clamped) is reference
+    assert rebalanced(loaded_robot(), G1, reference, clamped) is reference
 
 
 def test_all_but_the_legs_stays_and_the_resting_foot_does_not_move():
@@ -194,11 +197,11 @@ def test_where_a_leg_cannot_reach_the_pelvis_moves_less_and_the_feet_stay():
     """A stance leg at full length: sideways it would have to be longer."""
     model = loaded_robot()
     reference, contacts, _ = kick()
-    raised = ReferenceStates(reference.step_s, reference.qpos.copy(), reference.qvel)
+    raised = ModelStates(reference.step_s, reference.qpos.copy(), reference.qvel)
     shortened = mujoco.MjModel.__copy__(model)
     knee = shortened.joint("left_knee_joint")
     knee.range[:] = raised.qpos[:, knee.qposadr[0]].min(), raised.qpos[:, knee.qposadr[0]].max()
-    balanced = rebalanced(shortened, raised, contacts)
+    balanced = rebalanced(shortened, G1, raised, contacts)
     data = mujoco.MjData(model)
     for frame in range(0, len(raised), 9):
         feet = []
@@ -214,8 +217,8 @@ def test_where_a_leg_cannot_reach_the_pelvis_moves_less_and_the_feet_stay():
 @pytest.mark.slow
 def test_a_loaded_robot_kicks_only_when_rebalanced(monkeypatch):
     model, motion = loaded_robot(), clip(*KICK)
-    _, distances = tracked_heights_and_distances_m(model, motion, controller_tables(model, motion), noise=0.0)
+    _, distances = tracked_heights_and_distances_m(model, motion, controller_tables(model, G1, motion), noise=0.0)
     assert distances.max() < 0.1
-    monkeypatch.setattr(tables_module, "rebalanced", lambda _model, reference, _contacts: reference)
-    _, distances = tracked_heights_and_distances_m(model, motion, controller_tables(model, motion), noise=0.0)
+    monkeypatch.setattr(tables_module, "rebalanced", lambda _model, _robot, reference, _contacts: reference)
+    _, distances = tracked_heights_and_distances_m(model, motion, controller_tables(model, G1, motion), noise=0.0)
     assert distances.max() > 0.2

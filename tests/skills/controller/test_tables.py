@@ -8,9 +8,12 @@ import pytest
 from tests.skills.controller.robots import clip, robot_on_floor, tracked_heights_and_distances_m
 
 from haloid.errors import HaloidError
+from haloid.robots.description import describe
 from haloid.robots.load import load_spec, scalar_joints
 from haloid.robots.servos import set_motors
 from haloid.skills.controller.tables import ControllerTables, controller_tables
+
+G1 = describe("g1")
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +23,7 @@ def model() -> mujoco.MjModel:
 
 @pytest.fixture(scope="module")
 def standing(model) -> ControllerTables:
-    return controller_tables(model, clip("stand", 0, 101))
+    return controller_tables(model, G1, clip("stand", 0, 101))
 
 
 def test_shapes_and_names(model, standing):
@@ -60,7 +63,7 @@ def test_without_feedback_it_falls(model, standing):
 def test_a_squat_stays_within_five_centimetres(model):
     motion = clip("squat", 40, 190)
     assert np.ptp(motion.body_pos_w_m[:, 0, 2]) > 0.1
-    _, distances = tracked_heights_and_distances_m(model, motion, controller_tables(model, motion), noise=1.0)
+    _, distances = tracked_heights_and_distances_m(model, motion, controller_tables(model, G1, motion), noise=1.0)
     assert distances.max() < 0.05
 
 
@@ -70,7 +73,7 @@ def test_tables_of_the_loaded_robot_hold_the_load(model):
     heavy.body_mass[heavy.body("torso_link").id] += 5.0
     mujoco.mj_setConst(heavy, mujoco.MjData(heavy))
     motion = clip("stand", 0, 10)
-    light, loaded = controller_tables(model, motion), controller_tables(heavy, motion)
+    light, loaded = controller_tables(model, G1, motion), controller_tables(heavy, G1, motion)
     assert loaded.forces.sole_force_w_n[5, :, 2].sum() - light.forces.sole_force_w_n[5, :, 2].sum() == pytest.approx(
         5 * 9.81, rel=1e-3
     )
@@ -82,4 +85,4 @@ def test_a_robot_without_servos_is_refused():
     spec = load_spec("g1")
     set_motors(spec, scalar_joints(spec))
     with pytest.raises(HaloidError, match="needs a floating robot with one position servo"):
-        controller_tables(spec.compile(), clip("stand", 0, 10))
+        controller_tables(spec.compile(), G1, clip("stand", 0, 10))

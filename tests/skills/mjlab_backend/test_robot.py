@@ -12,10 +12,10 @@ pytest.importorskip("mjlab")
 from mjlab.asset_zoo.robots import get_g1_robot_cfg
 from mjlab.entity.entity import Entity
 
+from haloid.robots.files.write_mjcf import write_mjcf
 from haloid.robots.inertia import perturb, read_link
 from haloid.robots.load import load_spec
 from haloid.robots.patch import Patch, apply_patch, patched_spec, write_patch
-from haloid.robots.write_mjcf import write_mjcf
 from haloid.skills.mjlab_backend.robot import g1_spec, identified_spec_fn, robot_cfg
 
 pytestmark = pytest.mark.slow

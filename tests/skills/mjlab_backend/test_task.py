@@ -15,13 +15,13 @@ from mjlab.tasks.tracking.config.g1.rl_cfg import unitree_g1_tracking_ppo_runner
 from tests.skills.mjlab_scene import MjlabScene
 
 from haloid.errors import HaloidError
-from haloid.recordings.motion_export import write_motion
-from haloid.skills.environment import Difficulty
 from haloid.skills.mjlab_backend.randomisation import mass_offset
 from haloid.skills.mjlab_backend.register import task_id
 from haloid.skills.mjlab_backend.task import runner_cfg, tracking_env_cfg
-from haloid.skills.ppo import mjlab_ppo, rsl_rl_config
-from haloid.skills.randomisation import LEAST_MASS_RATIO
+from haloid.skills.task.difficulty import Difficulty
+from haloid.skills.task.randomisation import LEAST_MASS_RATIO
+from haloid.skills.training.ppo import mjlab_ppo, rsl_rl_config
+from haloid.trajectories.motion_export import write_motion
 
 pytestmark = pytest.mark.slow
 

@@ -14,19 +14,19 @@ from tests.skills.mjlab_scene import ROBOTS, MjlabScene, tensor
 
 from haloid.errors import HaloidError
 from haloid.motions.load import load_motion
-from haloid.recordings.motion_export import write_motion
 from haloid.robots.inertia import perturb, read_link
 from haloid.robots.load import load_spec
 from haloid.robots.patch import Patch, write_patch
-from haloid.skills.deployed import DeployedPolicy
-from haloid.skills.environment import Difficulty
-from haloid.skills.export import export_onnx
 from haloid.skills.mjlab_backend.task import tracking_env_cfg
 from haloid.skills.mjlab_backend.train import MjlabOutcome, env_cfg_of, resume_with_mjlab, train_with_mjlab
-from haloid.skills.policy import load_policy
-from haloid.skills.ppo import mjlab_ppo
-from haloid.skills.task import FEEDFORWARD_ACTION_RATE, TaskConfig
-from haloid.skills.training import Training, TrainingConfig
+from haloid.skills.policies.deployed import DeployedPolicy
+from haloid.skills.policies.export import export_onnx
+from haloid.skills.policies.policy import load_policy
+from haloid.skills.task.difficulty import Difficulty
+from haloid.skills.task.task import FEEDFORWARD_ACTION_RATE, TaskConfig
+from haloid.skills.training.learning import Training, TrainingConfig
+from haloid.skills.training.ppo import mjlab_ppo
+from haloid.trajectories.motion_export import write_motion
 
 pytestmark = pytest.mark.slow
 
@@ -99,7 +99,9 @@ def test_the_policy_file_acts_as_the_checkpoints_network(trained, robot):
 
 def test_a_stopped_training_goes_on_from_its_last_checkpoint(trained):
     folder = trained.policy.parent
-    with pytest.raises(HaloidError, match=r"has all its 2 iterations\. Ask for more: --iterations 4"):
+    with pytest.raises(
+        HaloidError, match=r"has all its 2 iterations\. Ask for more: haloid train --resume .* --iterations 4"
+    ):
         resume_with_mjlab(folder)
     more = resume_with_mjlab(folder, iterations=3)
     assert more.run != trained.run and more.checkpoint.name == "model_2.pt"
@@ -118,7 +120,7 @@ def test_the_feedforward_mode_trains_in_mjlab_too(patch_file, tmp_path):
 
 def test_a_policy_of_the_cpu_acts_the_same_in_mjlab(tmp_path):
     """One robot on each side, no noise: the ONNX file drives both along the same path for a while."""
-    training = Training(replace(config(actions="feedforward", randomisation="none", substeps=4), ppo=None))
+    training = Training(replace(config(actions="controller", randomisation="none", substeps=4), ppo=None))
     export_onnx(training.policy("test"), tmp_path / "policy.onnx")
     policy, environment = DeployedPolicy(tmp_path / "policy.onnx"), training.task.environment
     environment.difficulty = replace(environment.difficulty, reset=0.0, push=0.0, noise=0.0)
@@ -137,7 +139,7 @@ def test_a_policy_of_the_cpu_acts_the_same_in_mjlab(tmp_path):
     qpos = scene.env.sim.data.qpos.clone()
     qpos[:, :3] -= scene.env.scene.env_origins
     assert qpos[0, 2] > 0.7
-    np.testing.assert_allclose(environment.qpos()[0], qpos[0], atol=0.005)
+    np.testing.assert_allclose(environment.simulation.qpos.copy()[0], qpos[0], atol=0.005)
 
 
 def test_what_mjlab_cannot_do_is_refused(tmp_path):

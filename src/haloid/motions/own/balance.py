@@ -1,13 +1,12 @@
 """Own motions, the engine: a plan becomes frames in which the feet are in place and the ground reaction is, too.
 
-In: a `Plan`. Out: `Frames`. The legs follow by inverse kinematics, the pelvis by the centre of mass c, and c by the
+In: a `Plan`. Out: a trajectory. The legs follow by inverse kinematics, the pelvis by the centre of mass c, and c by the
 planned zero-moment point p: c − h c'' = p with h = c_z / (g + c_z''), a boundary value problem. What the limbs' angular
 momentum L about the centre of mass adds, p = c − h c'' + (−L_y', L_x') / m(g + c_z''), is measured on the whole robot
 and taken out by solving for the error and repeating (Kajita et al. 2003, the dynamics filter).
 """
 
 from dataclasses import dataclass
-from functools import cache
 
 import mujoco
 import numpy as np
@@ -15,21 +14,19 @@ from scipy.linalg import solve_banded
 from scipy.spatial.transform import Rotation
 
 from haloid.errors import HaloidError
-from haloid.motions.frames import Frames, angular_velocity_in_body
-from haloid.motions.leg_kinematics import LEG_JOINTS, SIDES, LegKinematics
+from haloid.motions.leg_kinematics import SIDES, LegKinematics
 from haloid.motions.own.flight import turn_to_keep_momentum
 from haloid.motions.own.keyframes import (
     FPS,
-    STAND_HEIGHT_M,
-    STAND_JOINTS,
     FreeLeg,
     Plan,
-    both,
+    Stand,
     curve,
-    standing_foot,
     times_of,
 )
-from haloid.robots.load import load_spec, scalar_joints
+from haloid.robots.load import scalar_joints
+from haloid.trajectories.motion import angular_velocity_in_body
+from haloid.trajectories.trajectory import FloatingTrajectory
 
 GRAVITY_M_S2 = 9.81
 
@@ -39,17 +36,17 @@ _TURN_TOLERANCE_RAD = 2e-3
 _COM_TOLERANCE_M = 1e-7
 
 
-def frames_of_plan(plan: Plan) -> Frames:
+def frames_of_plan(plan: Plan, stand: Stand) -> FloatingTrajectory:
     """The robot's frames: legs by inverse kinematics, the pelvis where the ground reaction acts at the plan's point."""
-    legs = LegKinematics(_model())
+    legs = LegKinematics(stand.model, stand.robot)
     times_s = times_of(plan.duration_s)
     planned_xy_m = curve(plan.zmp_xy_m, times_s)
     take_off_s, landing_s = plan.flight_s or (np.inf, np.inf)
     in_flight = (times_s > take_off_s - 0.5 / FPS) & (times_s < landing_s + 0.5 / FPS)
-    com_xy_m = com_of_zmp(planned_xy_m, np.full(len(times_s), 0.07), in_flight)
+    com_xy_m = com_of_zmp(planned_xy_m, np.full(len(times_s), 0.07), in_flight, 1.0 / FPS)
     turn_rad = np.zeros((len(times_s), 3))
     for _ in range(_FILTER_ROUNDS):
-        qpos = _poses(plan, legs, times_s, com_xy_m, Rotation.from_rotvec(turn_rad))
+        qpos = _poses(plan, stand, legs, times_s, com_xy_m, Rotation.from_rotvec(turn_rad))
         momenta = momenta_of(legs.model, qpos)
         zmp_xy_m, height_s2 = zmp_of(momenta)
         missing_m = np.where(in_flight[:, None], 0.0, planned_xy_m - zmp_xy_m)
@@ -57,16 +54,22 @@ def frames_of_plan(plan: Plan) -> Frames:
         if np.abs(missing_m).max() < _ZMP_TOLERANCE_M and np.abs(missing_turn_rad).max() < _TURN_TOLERANCE_RAD:
             break
         turn_rad = turn_rad + missing_turn_rad
-        com_xy_m = com_xy_m + com_of_zmp(missing_m, height_s2, in_flight)
+        com_xy_m = com_xy_m + com_of_zmp(missing_m, height_s2, in_flight, 1.0 / FPS)
     else:
         off_mm = 1e3 * np.abs(missing_m).max()
         raise HaloidError(f"the zero-moment point stays {off_mm:.1f} mm off the planned path; plan a slower motion")
-    return Frames(FPS, scalar_joints(legs.model), qpos[:, :3], qpos[:, 3:7], qpos[:, 7:])
+    return FloatingTrajectory(
+        rate_hz=FPS,
+        joint_names=scalar_joints(legs.model),
+        joint_pos_rad=qpos[:, 7:],
+        root_pos_w_m=qpos[:, :3],
+        root_quat_wxyz=qpos[:, 3:7],
+    )
 
 
-def com_of_zmp(zmp_xy_m: np.ndarray, height_s2: np.ndarray, in_flight: np.ndarray) -> np.ndarray:
+def com_of_zmp(zmp_xy_m: np.ndarray, height_s2: np.ndarray, in_flight: np.ndarray, step_s: float) -> np.ndarray:
     """(T, 2) path c of the centre of mass with c − h c'' = p, in flight c'' = 0; at the ends c = p."""
-    ratio = np.where(in_flight, 1.0, height_s2 * FPS**2)[1:-1]
+    ratio = np.where(in_flight, 1.0, height_s2 / step_s**2)[1:-1]
     borne = np.where(in_flight, 0.0, 1.0)
     bands = np.ones((3, len(zmp_xy_m)))
     bands[0, :2], bands[2, -2:] = 0.0, 0.0
@@ -119,22 +122,22 @@ def zmp_of(momenta: Momenta) -> tuple[np.ndarray, np.ndarray]:
     return com_m[:, :2] - height_s2[:, None] * acceleration[:, :2] + turning, height_s2
 
 
-@cache
-def _model() -> mujoco.MjModel:
-    return load_spec("g1").compile()
-
-
-def _poses(plan: Plan, legs: LegKinematics, times_s: np.ndarray, com_xy_m: np.ndarray, turn: Rotation) -> np.ndarray:
+def _poses(
+    plan: Plan, stand: Stand, legs: LegKinematics, times_s: np.ndarray, com_xy_m: np.ndarray, turn: Rotation
+) -> np.ndarray:
     """(T, nq) whose centre of mass follows the path, the pelvis turned from its planned pose."""
     model = legs.model
-    heights_m = curve(plan.height_m, times_s)
+    heights_m = curve(((0.0, stand.height_m),) if plan.height_m is None else plan.height_m, times_s)
     pelvis = turn * Rotation.from_euler("xyz", curve(plan.pelvis_rpy_rad, times_s))
-    feet = {side: _foot_poses(plan, side, times_s) for side in SIDES}
+    feet = {side: _foot_poses(plan, stand, side, times_s) for side in SIDES}
     current = model.qpos0.copy()
-    current[2] = STAND_HEIGHT_M
-    for name, angle in both(**STAND_JOINTS).items():
+    current[2] = stand.height_m
+    for name, angle in stand.robot.standing_pose.items():
         current[model.joint(name).qposadr] = angle
-    upper = _upper_body(plan, model, times_s, current)
+    of_legs = {joint for leg in legs.leg_joints.values() for joint in leg}
+    upper_joints = [name for name in scalar_joints(model) if name not in of_legs]
+    upper_address = [model.joint(name).qposadr[0] for name in upper_joints]
+    upper = _upper_body(plan, dict(zip(upper_joints, current[upper_address], strict=True)), times_s)
     free: dict[str, np.ndarray] = {}
     pelvis_per_com = 1.2 * np.eye(3 if plan.height_is_com else 2)
     rows = np.empty((len(times_s), model.nq))
@@ -144,12 +147,12 @@ def _poses(plan: Plan, legs: LegKinematics, times_s: np.ndarray, com_xy_m: np.nd
         current[3:7] = pelvis[row].as_quat(scalar_first=True)
         if not plan.height_is_com:
             current[2:3] = heights_m[row]
-        current[7 + 12 :] = upper[row]
+        current[upper_address] = upper[row]
         leg = plan.free_leg
         bound: list[str] = list(SIDES)
         if leg and leg.keys[0][0] <= time_s <= leg.keys[-1][0]:
             if not free:
-                free[leg.side] = _free_angles(leg, times_s, current[legs.addresses(leg.side)])
+                free[leg.side] = _free_angles(leg, legs, times_s, current)
             current[legs.addresses(leg.side)] = free[leg.side][row]
             bound.remove(leg.side)
         goal_m = np.append(com_xy_m[row], heights_m[row]) if plan.height_is_com else com_xy_m[row]
@@ -183,28 +186,27 @@ def _over(
     )
 
 
-def _foot_poses(plan: Plan, side: str, times_s: np.ndarray) -> np.ndarray:
+def _foot_poses(plan: Plan, stand: Stand, side: str, times_s: np.ndarray) -> np.ndarray:
     """(T, 7) positions and wxyz quaternions of a foot."""
-    pose = plan.feet.get(side, np.tile(standing_foot(side), (len(times_s), 1)))
+    pose = plan.feet.get(side, np.tile(stand.foot(side), (len(times_s), 1)))
     return np.concatenate([pose[:, :3], Rotation.from_euler("xyz", pose[:, 3:]).as_quat(scalar_first=True)], axis=1)
 
 
-def _upper_body(plan: Plan, model: mujoco.MjModel, times_s: np.ndarray, standing: np.ndarray) -> np.ndarray:
-    """(T, 17) angles of waist and arms."""
-    names = scalar_joints(model)[12:]
-    angles = dict(zip(names, standing[7 + 12 :], strict=True))
+def _upper_body(plan: Plan, standing: dict[str, float], times_s: np.ndarray) -> np.ndarray:
+    """(T, n) angles of waist and arms, which are `standing` at first."""
+    angles = dict(standing)
     keys = [(0.0, list(angles.values()))]
     for time_s, named in plan.joints:
-        angles |= named
+        angles |= {joint: angle for joint, angle in named.items() if joint in standing}
         keys.append((time_s, list(angles.values())))
     return curve(keys, times_s)
 
 
-def _free_angles(leg: FreeLeg, times_s: np.ndarray, lifted_rad: np.ndarray) -> np.ndarray:
-    """(T, 6) angles of a free leg, which begins and ends as it was lifted."""
-    names = [f"{leg.side}_{joint}_joint" for joint in LEG_JOINTS]
+def _free_angles(leg: FreeLeg, legs: LegKinematics, times_s: np.ndarray, lifted: np.ndarray) -> np.ndarray:
+    """(T, 6) angles of a free leg, which begins and ends as it was `lifted`."""
+    names, lifted_rad = legs.leg_joints[leg.side], lifted[legs.addresses(leg.side)]
     keys = []
     for time_s, named in leg.keys:
-        lifted = dict(zip(names, lifted_rad, strict=True))
-        keys.append((time_s, list((lifted | (named or {})).values())))
+        angles = dict(zip(names, lifted_rad, strict=True)) | (named or {})
+        keys.append((time_s, list(angles.values())))
     return curve(keys, times_s)

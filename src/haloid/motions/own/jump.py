@@ -8,10 +8,10 @@ take-off, which the robot brings from the ground by a twist of the hips, and at 
 import numpy as np
 from scipy.interpolate import BPoly
 
-from haloid.motions.frames import Frames
 from haloid.motions.leg_kinematics import SIDES
 from haloid.motions.own.balance import GRAVITY_M_S2, frames_of_plan
-from haloid.motions.own.keyframes import STAND_JOINTS, Plan, both, curve, standing_foot, times_of
+from haloid.motions.own.keyframes import Plan, Stand, both, curve, times_of
+from haloid.trajectories.trajectory import FloatingTrajectory
 
 _CROUCH_S, _LOW_S, _PUSH_S, _TAKE_OFF_S, _LANDING_S = 0.8, 1.7, 1.8, 2.1, 2.32
 _ABSORBED_S, _RISE_S, _UP_S, _DURATION_S = 2.62, 2.8, 3.9, 5.0
@@ -24,22 +24,20 @@ _WOUND_RAD = 0.2
 _FEET_SHARE = 0.3
 """r: the feet's share in the momentum, roughly; `flight.py` does the rest."""
 _FEET_UP_M = 0.034
-_ARMS = both(**{name: STAND_JOINTS[name] for name in ("shoulder_pitch", "shoulder_roll", "elbow")}) | {
-    "waist_pitch_joint": 0.0
-}
 _SPREAD = both(shoulder_pitch=0.3, shoulder_roll=0.5, elbow=0.6) | {"waist_pitch_joint": -0.45}
 """The chest stays upright over the leaning pelvis: the waist is weak, and the push and the landing press on it."""
 _LEAN_RAD = 0.46
 """Of the pelvis; it stays in flight, where nothing could turn it."""
 
 
-def yaw_jump() -> Frames:
+def yaw_jump(stand: Stand) -> FloatingTrajectory:
+    arms = stand.arms | {"waist_pitch_joint": 0.0}
     times_s = times_of(_DURATION_S)
     flight_s = _LANDING_S - _TAKE_OFF_S
     feet_yaw = curve([(_TAKE_OFF_S, 0.0), (_LANDING_S, _TURN_RAD)], times_s)[:, 0]
     part = np.clip((times_s - _TAKE_OFF_S) / flight_s, 0.0, 1.0)
     feet_up_m = _FEET_UP_M * np.sin(np.pi * part) ** 2
-    feet = {side: _turned(standing_foot(side), feet_yaw) for side in SIDES}
+    feet = {side: _turned(stand.foot(side), feet_yaw) for side in SIDES}
     for pose in feet.values():
         pose[:, 2] += feet_up_m
 
@@ -82,8 +80,9 @@ def yaw_jump() -> Frames:
             flight_s=(_TAKE_OFF_S, _LANDING_S),
             pelvis_rpy_rad=np.stack([np.zeros_like(yaw), lean, yaw], axis=1),
             feet=feet,
-            joints=[(_CROUCH_S, _ARMS), (_LOW_S, _SPREAD), (_RISE_S, _SPREAD), (_UP_S, _ARMS)],
-        )
+            joints=[(_CROUCH_S, arms), (_LOW_S, _SPREAD), (_RISE_S, _SPREAD), (_UP_S, arms)],
+        ),
+        stand,
     )
 
 

@@ -1,8 +1,8 @@
 """Own motions that were made once are kept: planning a walk takes seconds, reading it does not.
 
-In: a motion's name and the function that makes it. Out: its frames, from the user's cache if a file of the same code is
-there. The file's name holds a digest of the package's robot and of all code that a motion depends on, so a change of
-either makes the motion anew. Where nothing can be kept, motions are made every time.
+In: a known robot, a motion's name and the function that makes it. Out: its frames, from the user's cache if a file of
+the same code is there. The file's name holds a digest of the package's robots and of all code that a motion depends on,
+so a change of either makes the motion anew. Where nothing can be kept, motions are made every time.
 """
 
 import hashlib
@@ -18,22 +18,22 @@ import numpy as np
 
 import haloid
 from haloid.errors import HaloidError
-from haloid.motions.frames import Frames
 from haloid.outputs import atomic_file
+from haloid.trajectories.trajectory import FloatingTrajectory
 
-SOURCES = ("motions", "robots", "lab")
+SOURCES = ("motions", "robots", "trajectories", "lab")
 """Folders of this package that own motions depend on."""
 
 logger = logging.getLogger(__name__)
 
 
-def kept(name: str, make: Callable[[], Frames]) -> Frames:
-    """The motion, read or made."""
-    file = _folder() / f"{name}-{_digest()}.npz"
+def kept(robot: str, name: str, make: Callable[[], FloatingTrajectory]) -> FloatingTrajectory:
+    """The motion of a known robot, read or made."""
+    file = _folder() / f"{robot}-{name}-{_digest()}.npz"
     try:
         with np.load(file, allow_pickle=False) as stored:
-            return Frames(
-                fps=float(stored["fps"]),
+            return FloatingTrajectory(
+                rate_hz=float(stored["fps"]),
                 joint_names=tuple(stored["joint_names"].tolist()),
                 root_pos_w_m=stored["root_pos_w_m"],
                 root_quat_wxyz=stored["root_quat_wxyz"],
@@ -48,7 +48,7 @@ def kept(name: str, make: Callable[[], Frames]) -> Frames:
         with atomic_file(file) as beside, beside.open("wb") as stream:
             np.savez(
                 stream,
-                fps=frames.fps,
+                fps=frames.rate_hz,
                 joint_names=np.array(frames.joint_names),
                 root_pos_w_m=frames.root_pos_w_m,
                 root_quat_wxyz=frames.root_quat_wxyz,
@@ -69,6 +69,6 @@ def _digest() -> str:
     root, digest = Path(haloid.__file__).parent, hashlib.sha256(mujoco.__version__.encode())
     for folder in SOURCES:
         for source in sorted((root / folder).rglob("*")):
-            if source.suffix in (".py", ".xml"):
+            if source.suffix in (".py", ".xml", ".yaml"):
                 digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

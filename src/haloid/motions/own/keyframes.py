@@ -7,26 +7,16 @@ the slopes of monotone interpolation and no acceleration at the keys, so that ve
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import mujoco
 import numpy as np
 from scipy.interpolate import BPoly, PchipInterpolator
 
+from haloid.robots.description import Robot
+from haloid.robots.sole import sole_points_in_foot_m
+
 FPS = 50.0
-ANKLE_HEIGHT_M = 0.035
-"""Of the ankle roll link's origin when the sole is flat on the ground."""
-SOLE_CENTRE_M = 0.035
-"""Of the four sole points, ahead of the ankle roll link's origin."""
-STANCE_Y_M = 0.1185
-"""Of the left foot in the standing pose; the right one's is its negative."""
-STAND_HEIGHT_M = 0.76
-STAND_JOINTS = {
-    "hip_pitch": -0.312,
-    "knee": 0.669,
-    "ankle_pitch": -0.363,
-    "elbow": 0.6,
-    "shoulder_roll": 0.2,
-    "shoulder_pitch": 0.2,
-}
-"""mjlab's default pose; a joint's sign on the right side is turned for roll and yaw."""
+_MICRON = 6
+"""Decimals of a length in m: sole points come from sums of floating-point numbers."""
 
 Keys = Sequence[tuple[float, float | Sequence[float]]]
 """(time in s, value or values) in order of time."""
@@ -67,9 +57,34 @@ def times_of(duration_s: float) -> np.ndarray:
     return np.arange(round(duration_s * FPS) + 1) / FPS
 
 
-def standing_foot(side: str) -> np.ndarray:
-    """Position and roll, pitch, yaw of a foot in the standing pose; the middle of the soles is the world's origin."""
-    return np.array([-SOLE_CENTRE_M, STANCE_Y_M if side == "left" else -STANCE_Y_M, ANKLE_HEIGHT_M, 0.0, 0.0, 0.0])
+@dataclass(frozen=True)
+class Stand:
+    """How a robot stands: what every own motion begins and ends with."""
+
+    robot: Robot
+    model: mujoco.MjModel
+
+    @property
+    def height_m(self) -> float:
+        """Of the pelvis."""
+        return self.robot.standing_height_m
+
+    @property
+    def half_width_m(self) -> float:
+        """Of the left foot from the middle; the right one's is its negative."""
+        return self.robot.stance_half_width_m
+
+    @property
+    def arms(self) -> dict[str, float]:
+        """Angles of the arms' joints, by joint."""
+        return {joint: self.robot.standing_pose.get(joint, 0.0) for arm in self.robot.arms.values() for joint in arm}
+
+    def foot(self, side: str) -> np.ndarray:
+        """Position and roll, pitch, yaw of a foot on the ground; the middle of the soles is the world's origin."""
+        centre = sole_points_in_foot_m(self.model, self.model.body(self.robot.feet[side]).id)[0]
+        ahead_m, _, below_m = centre.round(_MICRON)
+        across_m = self.half_width_m if side == "left" else -self.half_width_m
+        return np.array([-ahead_m, across_m, -below_m, 0.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True)
@@ -88,15 +103,16 @@ class Plan:
 
     duration_s: float
     zmp_xy_m: Keys = ((0.0, (0.0, 0.0)),)
-    height_m: Keys | np.ndarray = ((0.0, STAND_HEIGHT_M),)
-    """Of the pelvis' origin, or of the centre of mass if `height_is_com`."""
+    height_m: Keys | np.ndarray | None = None
+    """Of the pelvis' origin, or of the centre of mass if `height_is_com`; None: as in standing."""
     height_is_com: bool = False
     flight_s: tuple[float, float] | None = None
     """From take-off to landing; in between the ground bears nothing."""
     pelvis_rpy_rad: Keys | np.ndarray = ((0.0, (0.0, 0.0, 0.0)),)
     """Roll, pitch and yaw: Rz(yaw) Ry(pitch) Rx(roll)."""
     feet: dict[str, np.ndarray] = field(default_factory=dict)
-    """By side, (T, 6): position and roll, pitch, yaw of the ankle roll link."""
+    """By side, (T, 6): position and roll, pitch, yaw of the foot's link."""
     joints: Sequence[tuple[float, dict[str, float]]] = ()
-    """Keys of arms and waist, (time, angles by joint name); a joint that a key does not name stays as before."""
+    """Keys of arms and waist, (time, angles by joint name); a joint that a key does not name stays as before, and one
+    that the robot lacks is passed over."""
     free_leg: FreeLeg | None = None

@@ -1,11 +1,12 @@
 """Alignment: the states and commands of a `Log` on one even grid of control rows.
 
-- A log whose loop wrote states and commands together keeps its rows, unless another rate is asked for. Else:
+- A log whose loop wrote states and commands together keeps its rows, unless another rate is asked for. A steady loop's
+  rows get even times, an uneven one's keep their own (`steadiness`). Else:
 - Rows are even, at the given rate or at that of the commands (its period rounded to 1 or 0.1 ms where that changes it
   by less than 1 %).
 - Readings are interpolated by the cubic through the four states around a row (a line beside a loss).
 - Commands are held until the next; a row has the mean of what was held from it until the next row. With several
-  commands a row, rows start where commands change most.
+  commands per row, rows start where commands change most.
 - A row is left out where states or commands around it were lost, or where a joint was not driven: the recording's time
   jumps there, and no fragment spans it. A loss is passed over where it is shorter than a quarter of a row, or where the
   commands before and after it are the same.
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from haloid.recordings.delay import held_mean
 from haloid.recordings.errors import RecordingError
 from haloid.recordings.logs.clock import Clock, recorder_clock, state_clock
 from haloid.recordings.logs.log import Commands, Log
@@ -30,7 +32,7 @@ class Aligned:
     """Rows with their arrays in the log's joint order."""
 
     time_s: np.ndarray
-    """(T,) from 0, multiples of the period; rows left out are not there."""
+    """(T,) from 0, multiples of the period unless the loop is uneven; rows left out are not there."""
     period_s: float
     q_rad: np.ndarray
     dq_rad_s: np.ndarray | None
@@ -88,7 +90,7 @@ def align(log: Log, rate_hz: float | None) -> Aligned:
         return None if values is None else _interpolated(rows_s, sensed, values[sensed.kept])[good]
 
     def held(values: np.ndarray | None) -> np.ndarray | None:
-        return None if values is None else _held_mean(grid_s, sent.time_s, values[sent.kept])[good]
+        return None if values is None else held_mean(grid_s, sent.time_s, values[sent.kept])[good]
 
     q_rad = sampled(states.q_rad)
     assert q_rad is not None
@@ -116,7 +118,7 @@ def _as_logged(log: Log, clock: Clock) -> Aligned:
         return None if values is None else values[kept]
 
     return Aligned(
-        time_s=clock.period_s * clock.number,
+        time_s=clock.period_s * clock.number if clock.steady else clock.time_s - clock.time_s[0],
         period_s=clock.period_s,
         q_rad=states.q_rad[kept],
         dq_rad_s=rows(states.dq_rad_s),
@@ -175,17 +177,6 @@ def _interpolated(rows_s: np.ndarray, sensed: Clock, values: np.ndarray) -> np.n
     return line
 
 
-def _held_mean(grid_s: np.ndarray, time_s: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Mean over each row of the signal that holds `values[i]` from `time_s[i]` on."""
-    integral = np.vstack([np.zeros((1, values.shape[1])), np.cumsum(values[:-1] * np.diff(time_s)[:, None], axis=0)])
-    last = np.clip(np.searchsorted(time_s, grid_s, side="right") - 1, 0, len(time_s) - 1)
-    up_to = integral[last] + values[last] * (grid_s - time_s[last])[:, None]
-    mean = np.diff(up_to, axis=0) / np.diff(grid_s)[:, None]
-    unchanged = last[1:] == last[:-1]
-    mean[unchanged] = values[last[:-1][unchanged]]
-    return mean
-
-
 def _in_lost_states(rows_s: np.ndarray, sensed: Clock, period_s: float) -> np.ndarray:
     bad = np.zeros(len(rows_s), bool)
     for i in sensed.lost.tolist():
@@ -212,7 +203,7 @@ def _undriven(grid_s: np.ndarray, sent: Clock, commands: Commands) -> np.ndarray
     if commands.driven is None:
         return np.zeros(len(grid_s) - 1, bool)
     driven = commands.driven[sent.kept].astype(float)[:, None]
-    return _held_mean(grid_s, sent.time_s, driven)[:, 0] < 1 - 1e-6
+    return held_mean(grid_s, sent.time_s, driven)[:, 0] < 1 - 1e-6
 
 
 def _constant(gains: np.ndarray | None) -> np.ndarray | None:

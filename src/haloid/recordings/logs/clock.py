@@ -2,13 +2,15 @@
 
 A recorder's time stamps come late and unevenly. Samples of a steady loop get numbers (consecutive where none was lost)
 and times that follow the recorder's clock slowly. Where the robot stamps its states with its own clock (`tick`), that
-clock gives both.
+clock gives both. The stamps of a loop that is not steady are kept as they are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.ndimage import uniform_filter1d
+
+from haloid.recordings.steadiness import GAP_PERIODS, is_steady
 
 _PHASE_GAIN = 0.05
 """How quickly the predicted time of the next sample follows the recorder's clock."""
@@ -19,7 +21,6 @@ _TICK_S = 1e-3
 _TICK_RATE_TOLERANCE = 0.05
 _LATENESS_ALLOWED_S = 0.5
 """Ticks that differ from the recorder's stamps by more than this between two states have started anew: no clock."""
-_LOST_FROM_PERIODS = 1.5
 _REPEATED_WITHIN_PERIODS = 0.25
 _BURST = 0.2
 """A median step this small against the mean: samples came in bursts."""
@@ -43,6 +44,8 @@ class Clock:
     """Rms of the recorder's stamps around `time_s`."""
     source: str
     """Which clock this is, in words."""
+    steady: bool = True
+    """Whether the loop has a period; else samples come when they come, and the period is their median distance."""
 
 
 def state_clock(time_s: np.ndarray, content: np.ndarray, tick_ms: np.ndarray | None) -> Clock:
@@ -60,7 +63,10 @@ def recorder_clock(time_s: np.ndarray, content: np.ndarray) -> Clock:
     period_s = _period(steps_s)
     repeats = np.r_[False, (steps_s < _REPEATED_WITHIN_PERIODS * period_s) & (content[1:] == content[:-1]).all(axis=1)]
     kept, stamps_s = kept[~repeats], stamps_s[~repeats]
-    period_s = _period(np.diff(stamps_s))
+    steps_s = np.diff(stamps_s)
+    period_s = _period(steps_s)
+    if not is_steady(steps_s, period_s):
+        return _uneven_clock(stamps_s, kept, period_s, int(repeats.sum()))
     number = _numbers(stamps_s, period_s)
     if len(number) > 2:
         period_s = float(np.polyfit(number, stamps_s, 1)[0])
@@ -68,6 +74,14 @@ def recorder_clock(time_s: np.ndarray, content: np.ndarray) -> Clock:
     times_s = period_s * number + uniform_filter1d(late_s, min(_FOLLOWED_SAMPLES, len(late_s)), mode="nearest")
     times_s = np.maximum.accumulate(times_s)
     return _clock(times_s, stamps_s, kept, period_s, number, int(repeats.sum()), "the recorder's clock")
+
+
+def _uneven_clock(stamps_s: np.ndarray, kept: np.ndarray, period_s: float, duplicates: int) -> Clock:
+    """Only a step as long as a gap has lost samples."""
+    periods = np.diff(stamps_s) / period_s
+    number = np.r_[0, np.cumsum(np.where(periods >= GAP_PERIODS, np.round(periods), 1)).astype(int)]
+    clock = _clock(stamps_s, stamps_s, kept, period_s, number, duplicates, "the log's own uneven clock")
+    return replace(clock, steady=False, jitter_s=float(np.std(np.diff(stamps_s)[periods < GAP_PERIODS])))
 
 
 def _tick_clock(time_s: np.ndarray, tick_ms: np.ndarray) -> Clock:
@@ -99,7 +113,7 @@ def _clock(
         number=number,
         period_s=period_s,
         duplicates=duplicates,
-        lost=np.flatnonzero(steps >= _LOST_FROM_PERIODS),
+        lost=np.flatnonzero(steps >= GAP_PERIODS),
         lost_samples=int(np.maximum(steps - 1, 0).sum()),
         jitter_s=float(np.std(stamps_s - times_s)),
         source=source,

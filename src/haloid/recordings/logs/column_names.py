@@ -1,16 +1,14 @@
 """Column names of robots' tables, as scripts, PlotJuggler and Unitree's tools write them, become channel and joint.
 
 `q_0`, `q[0]`, `q_left_knee_joint`, `left_knee.q`, `/lowstate/motor_state[3]/q` and `motor_cmd[3].kp` all name a channel
-of a joint; a number is the G1's motor slot.
+of a joint; a number is a motor of the robot, in the order of its SDK or else of its model.
 """
 
 import re
 from collections.abc import Sequence
 
-from haloid.recordings.logs.unitree_messages import G1_MOTORS
-
 _STATE_WORDS = {"q": "q", "pos": "q", "position": "q", "dq": "dq", "vel": "dq", "velocity": "dq"}
-_STATE_WORDS |= {"tau": "tau", "tau_est": "tau", "torque": "tau"}
+_STATE_WORDS |= {"tau": "tau", "tau_est": "tau", "torque": "tau", "current": "current"}
 _COMMAND_WORDS = {"q_des": "target", "q_cmd": "target", "q_target": "target", "target": "target", "action": "target"}
 _COMMAND_WORDS |= {"dq_des": "dq_des", "dq_cmd": "dq_des", "tau_ff": "tau_ff", "tau_des": "tau_ff", "tau_cmd": "tau_ff"}
 _COMMAND_WORDS |= {"kp": "kp", "kd": "kd"}
@@ -34,22 +32,22 @@ def time_unit_s(column: str) -> float | None:
     return _TIME_UNITS_S[match.group(1)] if match else None
 
 
-def channel_and_joint_of(column: str, joint_names: Sequence[str]) -> tuple[str, str] | None:
-    """The channel and the robot's joint a column is of; None for any other column."""
+def channel_and_joint_of(column: str, joint_names: Sequence[str], motors: Sequence[str]) -> tuple[str, str] | None:
+    """The channel and the robot's joint a column is of; None for any other column. `motors`: the joint of each slot."""
     lower = column.strip().lower()
     if match := _MOTOR.match(lower):
         kind, slot, word = match.groups()
         channel = (_MOTOR_COMMAND_WORDS if kind == "cmd" else _STATE_WORDS).get(word)
-        joint = _joint(slot, joint_names)
+        joint = _joint(slot, joint_names, motors)
         return (channel, joint) if channel and joint else None
     for pattern, word_group, joint_group in ((_WORD_FIRST, 1, 2), (_JOINT_FIRST, 2, 1)):
-        if (match := pattern.match(lower)) and (joint := _joint(match.group(joint_group), joint_names)):
+        if (match := pattern.match(lower)) and (joint := _joint(match.group(joint_group), joint_names, motors)):
             return WORDS[match.group(word_group)], joint
     return None
 
 
-def _joint(key: str, joint_names: Sequence[str]) -> str | None:
+def _joint(key: str, joint_names: Sequence[str], motors: Sequence[str]) -> str | None:
     if key.isdecimal():
-        key = G1_MOTORS[int(key)] if int(key) < len(G1_MOTORS) else ""
+        key = motors[int(key)].lower() if int(key) < len(motors) else ""
     by_lower = {name.lower(): name for name in joint_names}
     return by_lower.get(key) or by_lower.get(f"{key}_joint")

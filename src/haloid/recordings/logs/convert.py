@@ -4,12 +4,15 @@ What kind of log a path is, its content says. What a log does not hold (robot, c
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from haloid.recordings.checks.validate import validate
+from haloid.recordings.encoder_step import encoder_steps_rad
 from haloid.recordings.errors import Origin, RecordingError
 from haloid.recordings.logs import bag, lerobot, sage, table
 from haloid.recordings.logs.align import Aligned, align
@@ -17,10 +20,10 @@ from haloid.recordings.logs.lag import motion_lag_s
 from haloid.recordings.logs.log import Log
 from haloid.recordings.logs.unitree_bag import TARGET_NOTE, read_unitree_bag
 from haloid.recordings.recording import Recording
-from haloid.recordings.robot import resolve_robot, robot_model
-from haloid.recordings.validate import validate
-from haloid.robots.gains import Gains, gain_set, model_gains
-from haloid.robots.load import load_spec
+from haloid.recordings.robot import RobotModel, resolve_robot, robot_model
+from haloid.robots.description import Robot, describe
+from haloid.robots.entries import DEFAULT_ROBOT
+from haloid.robots.servos import Gains
 
 KINDS = "an .mcap or .db3 bag, a rosbag2 folder, a .csv, .npz or .parquet table, a LeRobot or a SAGE folder"
 _RATES_HZ = (1.0, 10_000.0)
@@ -33,19 +36,25 @@ logger = logging.getLogger(__name__)
 class LogOptions:
     """What a log itself does not say."""
 
-    robot: str = "g1"
+    robot: str = DEFAULT_ROBOT
     """A known robot's name, or the path of an MJCF or URDF file."""
     clamp: str | None = None
     support: Literal["single", "double"] = "single"
     payload: str = "unknown"
     rate_hz: float | None = None
-    """Rows a second; None: the rate of the commands."""
+    """Rows per second; None: the rate of the commands."""
     gains: str | None = None
     """For a log without gains: a gain set of the robot, or "model" for the servos of its own file."""
     angles: Literal["rad", "deg"] = "rad"
     """The unit of a table's or dataset's angles."""
     episode: int = 0
     """Of a LeRobot dataset."""
+    columns: Mapping[str, str] | None = None
+    """What a table's columns are, such as {"time": "0", "q": "1-6"} (`column_map`); None: their names say it."""
+    actuation: Literal["position", "torque"] | None = None
+    """Of a table: torque takes the torque for the command, measured where none was commanded; None: as columns say."""
+    nm_per_a: Mapping[str, float] | None = None
+    """Of a table with currents: torque at each joint for each ampere."""
 
 
 def read_log(path: str | Path, options: LogOptions, *, allow_gaps: bool = False) -> Recording:
@@ -55,7 +64,7 @@ def read_log(path: str | Path, options: LogOptions, *, allow_gaps: bool = False)
     _check_options(options, origin)
     robot = resolve_robot(options.robot, Path(), origin)
     model = robot_model(robot, origin)
-    log = _read(path, options, model.actuated)
+    log = _read(path, options, model, describe(robot))
     aligned = align(log, options.rate_hz)
     kp, kd = _gains(log, aligned, robot, options, origin)
     recording = Recording(
@@ -73,6 +82,7 @@ def read_log(path: str | Path, options: LogOptions, *, allow_gaps: bool = False)
         support=options.support,
         actuation="torque" if aligned.target_rad is None else "position",
         payload=options.payload,
+        encoder_step_rad=_encoder_step_rad(log, aligned),
         note="; ".join([*_note(log, aligned), *_delay_note(aligned, kp, kd)]),
         source=path,
     )
@@ -80,19 +90,27 @@ def read_log(path: str | Path, options: LogOptions, *, allow_gaps: bool = False)
     return recording
 
 
-def _read(path: Path, options: LogOptions, joint_names: tuple[str, ...]) -> Log:
+def _read(path: Path, options: LogOptions, model: RobotModel, robot: Robot) -> Log:
+    joint_names = model.actuated
     if not path.exists():
         raise RecordingError(
             str(path), found="there is no such file or folder", expected=KINDS, next_step="Check the path."
         )
     if sage.is_sage(path):
-        return sage.read_sage(path, joint_names)
+        limits_rad = np.array([model.model.joint(name).range for name in joint_names])
+        return sage.read_sage(path, joint_names, limits_rad)
     if lerobot.is_lerobot(path):
         return lerobot.read_lerobot(path, joint_names, options.episode, options.angles)
     if bag.is_bag(path):
-        return read_unitree_bag(path, joint_names)
+        robot.need("a Unitree bag", "motor_order")
+        return read_unitree_bag(path, joint_names, robot.motor_order)
     if table.is_table(path):
-        return table.read_table(path, joint_names, options.angles)
+        return table.read_table(
+            path,
+            joint_names,
+            robot.motor_order or joint_names,
+            table.TableOptions(options.angles, options.columns, options.actuation, options.nm_per_a),
+        )
     raise RecordingError(
         str(path),
         found="the folder is no log that haloid knows" if path.is_dir() else "the file is no log that haloid knows",
@@ -107,7 +125,7 @@ def _check_options(options: LogOptions, origin: Origin) -> None:
         raise origin.meta_error(
             "rate",
             found=f"found {options.rate_hz:g} Hz",
-            expected=f"{low_hz:g} to {high_hz:g} rows a second",
+            expected=f"{low_hz:g} to {high_hz:g} rows per second",
             next_step="Correct the rate, or leave it out for the rate of the commands.",
         )
 
@@ -126,8 +144,7 @@ def _gains(
             expected="kp and kd of every servo",
             next_step="Give --gains: a gain set of the robot, or model for the servos of its own file.",
         )
-    gains = model_gains(load_spec(robot)) if options.gains == "model" else gain_set(robot, options.gains)
-    return _by_joint(gains, log.joint_names, origin)
+    return _by_joint(describe(robot).gain_set(options.gains), log.joint_names, origin)
 
 
 def _by_joint(gains: Gains, joint_names: tuple[str, ...], origin: Origin) -> tuple[np.ndarray, np.ndarray]:
@@ -142,6 +159,14 @@ def _by_joint(gains: Gains, joint_names: tuple[str, ...], origin: Origin) -> tup
     return np.array([gains.kp[name] for name in joint_names]), np.array([gains.kd[name] for name in joint_names])
 
 
+def _encoder_step_rad(log: Log, aligned: Aligned) -> np.ndarray | None:
+    """What interpolated readings no longer show."""
+    if aligned.commands_inside_rows is None:
+        return None
+    steps_rad = encoder_steps_rad(log.states.q_rad)
+    return steps_rad if steps_rad.any() else None
+
+
 def _note(log: Log, aligned: Aligned) -> list[str]:
     """What a user of the recording should know of how it was made."""
     sensed, sent = aligned.state_clock, aligned.command_clock
@@ -154,13 +179,11 @@ def _note(log: Log, aligned: Aligned) -> list[str]:
             f"{1e3 * clock.jitter_s:.2g} ms, {clock.duplicates:,} duplicates removed, {clock.lost_samples:,} lost"
         )
     inside = aligned.commands_inside_rows
-    how = (
-        "rows as logged, evenly timed"
-        if inside is None
-        else "readings by cubic interpolation, commands held and averaged"
-    )
+    how = "readings by cubic interpolation, commands held and averaged"
+    if inside is None:
+        how = "rows as logged, evenly timed" if sent.steady else "rows as logged, uneven, at their own times"
     lines.append(
-        f"{1 / aligned.period_s:.6g} rows a second: {how}; "
+        f"{1 / aligned.period_s:.6g} rows per second: {how}; "
         f"{aligned.rows_left_out:,} rows left out where samples were lost or a joint was not driven"
     )
     if inside is not None and inside > _INSIDE_ROWS_NOTICED:
@@ -173,6 +196,11 @@ def _delay_note(aligned: Aligned, kp: np.ndarray | None, kd: np.ndarray | None) 
         return []
     mean_kp, mean_kd = (gain if gain.ndim == 1 else gain.mean(axis=0) for gain in (kp, kd))
     servo_lag_s = np.divide(mean_kd, mean_kp, out=np.zeros_like(mean_kp), where=mean_kp > 0)
-    lag_s = motion_lag_s(aligned.time_s, aligned.period_s, aligned.target_rad, aligned.q_rad, servo_lag_s)
+    time_s, target_rad, q_rad = aligned.time_s, aligned.target_rad, aligned.q_rad
+    if not aligned.command_clock.steady:  # the lag is sought in rows, which must be even
+        time_s = np.arange(time_s[0], time_s[-1], aligned.period_s)
+        target_rad = target_rad[np.searchsorted(aligned.time_s, time_s, side="right") - 1]
+        q_rad = np.stack([np.interp(time_s, aligned.time_s, column) for column in q_rad.T], axis=1)
+    lag_s = motion_lag_s(time_s, aligned.period_s, target_rad, q_rad, servo_lag_s)
     found = "not measurable" if lag_s is None else f"{1e3 * lag_s:.1f} ms beyond kd/kp, the joints' inertia included"
     return [f"command-to-motion delay {found}"]

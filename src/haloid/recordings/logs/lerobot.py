@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from haloid.recordings.csv_table import decoded, read_bytes
 from haloid.recordings.errors import RecordingError, did_you_mean, listed, shown
+from haloid.recordings.files.csv_table import decoded, read_bytes
 from haloid.recordings.logs.log import Commands, Log, States, optional_package
 
 _INFO = Path("meta") / "info.json"
@@ -130,7 +130,7 @@ def _matrix(path: Path, name: str, rows: list) -> np.ndarray:
             str(path),
             f"feature {shown(name)}",
             found="rows of unequal length, or no lists of numbers",
-            expected="one list of numbers a row",
+            expected="one list of numbers per row",
             next_step="The dataset is damaged: download it again.",
         )
     return values

@@ -1,39 +1,66 @@
-"""Tables: a csv, npz or parquet file with one row a sample becomes a `Log`.
+"""Tables: a csv, npz or parquet file with one row per sample becomes a `Log`.
 
 Columns are recognised by name (`column_names`); an npz or parquet file may also hold one `(T, n)` array a channel, with
-the array `joint_names` or in the G1's motor order. Cells that are empty, as where a tool put two topics into one table,
-are rows of the other stream.
+the array `joint_names` or in the robot's motor order. Cells that are empty, as where a tool put two topics into one
+table, are rows of the other stream.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from haloid.recordings.csv_table import read_csv_table
+from haloid.recordings.checks.units import MAX_MAGNITUDE
 from haloid.recordings.errors import Origin, RecordingError, listed, shown
+from haloid.recordings.files.csv_table import read_csv_table
+from haloid.recordings.files.npz_table import read_npz_arrays
+from haloid.recordings.logs.column_map import mapped
 from haloid.recordings.logs.column_names import WORDS, channel_and_joint_of, time_unit_s
 from haloid.recordings.logs.log import Commands, Log, States, optional_package
-from haloid.recordings.logs.unitree_messages import G1_MOTORS
-from haloid.recordings.npz_table import read_npz_arrays
 
 _JOINT_NAMES = "joint_names"
 _ANGULAR = ("q", "target", "dq", "dq_des")
+_TOGETHER = 0.9
+"""Share of rows that hold both states and commands from which the table is one stream."""
+_LATEST_S = 1e11
+"""Seconds since 1970 are 2e9: a time beyond this is damage."""
+_LARGEST = 1e6
+_MOST_ABSURD = 0.1
+"""Share of rows with absurd numbers beyond which the columns are something else."""
 
 
 def is_table(path: Path) -> bool:
     return path.is_file() and path.suffix.lower() in (".csv", ".npz", ".parquet")
 
 
-def read_table(path: Path, joint_names: Sequence[str], angles: Literal["rad", "deg"]) -> Log:
-    columns = _flat(path, _columns(path))
+@dataclass(frozen=True)
+class TableOptions:
+    """What a table does not say of itself."""
+
+    angles: Literal["rad", "deg"] = "rad"
+    columns: Mapping[str, str] | None = None
+    """What its columns are (`column_map`); None: their names say it."""
+    actuation: Literal["position", "torque"] | None = None
+    """torque: the command is the commanded torque, or else the measured one, or the current; None: as columns say."""
+    nm_per_a: Mapping[str, float] | None = None
+    """Torque at the joint for each ampere, by joint."""
+
+
+def read_table(path: Path, joint_names: Sequence[str], motors: Sequence[str], options: TableOptions) -> Log:
+    """The log of a table; where columns have numbers or no names, they are `motors`, the joint of each motor slot."""
+    columns = _flat(path, _columns(path, header=options.columns is None), motors)
+    if options.columns is not None:
+        columns = mapped(path, columns, options.columns, [joint for joint in motors if joint in joint_names])
     time_s = _time(path, columns)
-    channels = _channels(path, columns, joint_names)
-    if angles == "deg":
+    channels = _channels(path, columns, joint_names, motors)
+    if options.angles == "deg":
         channels = {name: np.deg2rad(values) if name in _ANGULAR else values for name, values in channels.items()}
-    _check_present(path, channels, columns)
     notes: list[str] = []
+    channels = _with_torques(path, channels, joint_names, options, notes)
+    _check_present(path, channels, columns)
+    time_s = _without_absurd_rows(path, time_s, channels, notes)
     sensed = np.isfinite(time_s) & np.isfinite(channels["q"]).all(axis=1)
     target = channels.get("target")
     inputs = channels["tau_ff"] if target is None else target
@@ -46,7 +73,9 @@ def read_table(path: Path, joint_names: Sequence[str], angles: Literal["rad", "d
                 expected="a number for every joint in the rows of a sample",
                 next_step="Export the table again, with all joints in it.",
             )
-    if empty := int(np.count_nonzero(~(sensed | sent))):
+    if np.count_nonzero(both := sensed & sent) > _TOGETHER * max(sensed.sum(), sent.sum()):
+        sensed = sent = both  # rows of one loop: a row with a hole is lost, and the others stay as they are
+    if empty := int(np.count_nonzero(~(sensed | sent) & np.isfinite(time_s))):
         notes.append(f"{empty:,} rows without complete states or commands left out")
 
     def optional(name: str, rows: np.ndarray) -> np.ndarray | None:
@@ -80,10 +109,67 @@ def read_table(path: Path, joint_names: Sequence[str], angles: Literal["rad", "d
     )
 
 
-def _columns(path: Path) -> dict[str, np.ndarray]:
+def _with_torques(
+    path: Path,
+    channels: dict[str, np.ndarray],
+    joint_names: Sequence[str],
+    options: TableOptions,
+    notes: list[str],
+) -> dict[str, np.ndarray]:
+    """Currents become torques; in torque mode the command is a torque, measured where none was commanded."""
+    if "current" in channels and options.nm_per_a is not None:
+        missing = [joint for joint in joint_names if joint not in options.nm_per_a]
+        if missing:
+            raise RecordingError(
+                str(path),
+                "nm_per_a",
+                found=f"no drive constant for {listed(missing)}",
+                expected=f"one for each of the {len(joint_names)} joints, in N·m at the joint for each ampere",
+                next_step="Name the joint too.",
+            )
+        constants = np.array([options.nm_per_a[joint] for joint in joint_names])
+        channels = {**channels, "tau": channels["current"] * constants}
+        notes.append("torques are currents times the drives' constants")
+    if options.actuation != "torque":
+        return channels
+    if "tau_ff" not in channels and "tau" not in channels:
+        raise RecordingError(
+            str(path),
+            found="currents without drive constants" if "current" in channels else "there are no torques",
+            expected="for torque as the command: columns of torque, commanded or measured, or of current",
+            next_step="Name them with --columns tau=..., or current=... and --nm-per-a JOINT=VALUE.",
+        )
+    if "tau_ff" not in channels:
+        channels = {**channels, "tau_ff": channels["tau"]}
+        notes.append("the measured torques are taken as the commands")
+    return {name: values for name, values in channels.items() if name not in ("target", "kp", "kd", "dq_des")}
+
+
+def _without_absurd_rows(
+    path: Path, time_s: np.ndarray, channels: dict[str, np.ndarray], notes: list[str]
+) -> np.ndarray:
+    """The times, with none where a row holds numbers that no robot could send."""
+    absurd = np.abs(time_s) > _LATEST_S
+    for name, values in channels.items():
+        with np.errstate(invalid="ignore"):
+            absurd |= (np.isinf(values) | (np.abs(values) > MAX_MAGNITUDE.get(name, _LARGEST))).any(axis=1)
+    count = int(np.count_nonzero(absurd))
+    if count > _MOST_ABSURD * len(time_s):
+        raise RecordingError(
+            str(path),
+            found=f"{count:,} of {len(time_s):,} rows hold numbers that no robot could send",
+            expected="angles in rad, velocities in rad/s, torques in N·m",
+            next_step="Check what the columns are, and the script that wrote the table.",
+        )
+    if count:
+        notes.append(f"{count:,} rows with absurd numbers left out")
+    return np.where(absurd, np.nan, time_s)
+
+
+def _columns(path: Path, header: bool) -> dict[str, np.ndarray]:
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return read_csv_table(path, Origin(str(path), str(path))).columns
+        return read_csv_table(path, Origin(str(path), str(path)), header=header).columns
     if suffix == ".npz":
         return read_npz_arrays(path, Origin(str(path), str(path)))
     parquet = optional_package("pyarrow.parquet", "pyarrow", "parquet files")
@@ -100,7 +186,7 @@ def _columns(path: Path) -> dict[str, np.ndarray]:
         ) from error
 
 
-def _flat(path: Path, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _flat(path: Path, columns: dict[str, np.ndarray], motors: Sequence[str]) -> dict[str, np.ndarray]:
     """Arrays `(T, n)` as a column a joint; text and arrays of other shapes are left out."""
     names = [str(name) for name in np.ravel(columns.get(_JOINT_NAMES, []))]
     flat = {}
@@ -110,13 +196,13 @@ def _flat(path: Path, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         if values.ndim == 1:
             flat[name] = values.astype(np.float64)
         elif values.ndim == 2 and name.lower() in WORDS:
-            joints = names or (list(G1_MOTORS) if values.shape[1] >= len(G1_MOTORS) else [])
-            if values.shape[1] < len(joints) or not joints:
+            joints = names or list(motors)
+            if values.shape[1] < len(joints):
                 raise RecordingError(
                     str(path),
                     f"array {shown(name)}",
                     found=f"it has {values.shape[1]} columns, and joint_names {len(names)} names",
-                    expected="a name for every column, or the G1's 29 motors",
+                    expected=f"a name for every column, or a column for each of the robot's {len(joints)} motors",
                     next_step="Add an array joint_names to the file.",
                 )
             flat |= {f"{name}:{joint}": values[:, i].astype(np.float64) for i, joint in enumerate(joints)}
@@ -130,26 +216,29 @@ def _time(path: Path, columns: dict[str, np.ndarray]) -> np.ndarray:
             str(path),
             found=f"there is no column of time among {listed(list(columns))}",
             expected="time or timestamp in s (or time_ms, timestamp_us, timestamp_ns, tick)",
-            next_step="Name the column so.",
+            next_step="Name the column so, or say which one it is: --columns time=COLUMN.",
         )
     name = min(units, key=lambda name: name.lower().startswith("tick"))
     time_s = columns[name] * units[name]
-    return time_s - np.nanmin(time_s) if np.isfinite(time_s).any() else time_s
+    sensible = time_s[np.abs(time_s) <= _LATEST_S]
+    return time_s - sensible.min() if len(sensible) else time_s
 
 
-def _channels(path: Path, columns: dict[str, np.ndarray], joint_names: Sequence[str]) -> dict[str, np.ndarray]:
+def _channels(
+    path: Path, columns: dict[str, np.ndarray], joint_names: Sequence[str], motors: Sequence[str]
+) -> dict[str, np.ndarray]:
     """(T, n) by channel, for the channels that have all joints."""
     rows = {len(values) for values in columns.values()}
     if len(rows) > 1:
         raise RecordingError(
             str(path),
             found=f"arrays of {' and '.join(map(str, sorted(rows)[:3]))} rows",
-            expected="one row a sample in all of them",
+            expected="one row per sample in all of them",
             next_step="Write states and commands at the same times, or as two tables.",
         )
     by_channel: dict[str, dict[str, np.ndarray]] = {}
     for name, values in columns.items():
-        if parts := channel_and_joint_of(name, joint_names):
+        if parts := channel_and_joint_of(name, joint_names, motors):
             by_channel.setdefault(parts[0], {})[parts[1]] = values
     for channel in ("q", "target"):
         present = by_channel.get(channel, {})
@@ -175,12 +264,14 @@ def _check_present(path: Path, channels: dict[str, np.ndarray], columns: dict[st
             str(path),
             found=f"there are no encoder readings; {found}",
             expected="columns q_0 or q_JOINT, motor_state[0].q, or the like",
-            next_step="Rename the columns.",
+            next_step="Say which columns they are: --columns q=NAME_{} ... (see haloid convert --help).",
         )
     if "target" not in channels and "tau_ff" not in channels:
         raise RecordingError(
             str(path),
             found=f"there are no commands; {found}",
             expected="columns q_des_0 or target_JOINT, motor_cmd[0].q, or the like",
-            next_step="Log what was commanded too: without it nothing can be identified.",
+            next_step="Log what was commanded too, or take the measured torque for it: --actuation torque."
+            if {"tau", "current"} & set(channels)
+            else "Log what was commanded too: without it nothing can be identified.",
         )

@@ -1,4 +1,4 @@
-"""Unitree bags: LowState and LowCmd messages of a bag become a `Log` of the G1's joints.
+"""Unitree bags: LowState and LowCmd messages of a bag become a `Log` of the robot's joints.
 
 The motor law is tau + kp·(q_des − q) + kd·(dq_des − dq). A recording's servo is kp·(target − q) − kd·dq, so
 
@@ -16,14 +16,14 @@ import numpy as np
 from haloid.recordings.errors import RecordingError, listed, shown
 from haloid.recordings.logs.bag import Bag, read_bag
 from haloid.recordings.logs.log import Commands, Log, States
-from haloid.recordings.logs.unitree_messages import G1_MOTORS, LOW_CMD, LOW_STATE, decode, motor_modes
+from haloid.recordings.logs.unitree_messages import LOW_CMD, LOW_STATE, decode, motor_modes
 
 TARGET_NOTE = "target = q_des + (kd·dq_des + tau_ff)/kp"
 
 
-def read_unitree_bag(path: Path, joint_names: Sequence[str]) -> Log:
-    """The states and commands of `joint_names`, which must be joints of the G1."""
-    slots = _motor_slots(path, joint_names)
+def read_unitree_bag(path: Path, joint_names: Sequence[str], motors: Sequence[str]) -> Log:
+    """The states and commands of `joint_names`, which must be among `motors`, the joint of each motor slot."""
+    slots = _motor_slots(path, joint_names, motors)
     bag = read_bag(path, (LOW_STATE, LOW_CMD))
     state_ns, states = _messages(bag, LOW_STATE, "lowstate", "what the encoders said")
     command_ns, commands = _messages(bag, LOW_CMD, "lowcmd", "what was commanded")
@@ -47,16 +47,16 @@ def read_unitree_bag(path: Path, joint_names: Sequence[str]) -> Log:
     )
 
 
-def _motor_slots(path: Path, joint_names: Sequence[str]) -> list[int]:
-    unknown = [name for name in joint_names if name not in G1_MOTORS]
+def _motor_slots(path: Path, joint_names: Sequence[str], motors: Sequence[str]) -> list[int]:
+    unknown = [name for name in joint_names if name not in motors]
     if unknown:
         raise RecordingError(
             str(path),
-            found=f"the robot's joint {shown(unknown[0])} is no motor of a G1",
-            expected=f"a robot whose joints are among the G1's 29 ({listed(G1_MOTORS, limit=2)})",
-            next_step="Give --robot g1, or the path of a G1 model with its usual joint names.",
+            found=f"the robot's joint {shown(unknown[0])} has no motor slot",
+            expected=f"joints among those of its motor_order ({listed(motors, limit=2)})",
+            next_step="Give the robot that was recorded, such as --robot g1, or complete motor_order in its yaml.",
         )
-    return [G1_MOTORS.index(name) for name in joint_names]
+    return [motors.index(name) for name in joint_names]
 
 
 def _messages(bag: Bag, type_name: str, usual_name: str, what: str) -> tuple[np.ndarray, np.ndarray]:
@@ -93,7 +93,7 @@ def _no_messages(bag: Bag, type_name: str, what: str) -> RecordingError:
     next_step = f"Record the topic {'/lowcmd' if type_name == LOW_CMD else '/lowstate'} too."
     if same_name and same_name[0].type_name != type_name:
         family = same_name[0].type_name.split("/")[0]
-        next_step = f"The bag is of another robot: haloid reads unitree_hg (G1), not {family}."
+        next_step = f"The bag is of another robot: haloid reads unitree_hg (G1, H1-2), not {family}."
     elif bag.notes:
         next_step = "Nothing of it could be salvaged: copy the bag again, or record again."
     return RecordingError(str(bag.path), found=found, expected="LowState and LowCmd messages", next_step=next_step)

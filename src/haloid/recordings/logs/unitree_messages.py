@@ -136,15 +136,6 @@ MODE_OFFSETS = {
 }
 """Where the payload holds each motor's `mode`: the first is not at the stride of the others."""
 
-G1_MOTORS = (
-    *(f"{side}_{joint}_joint" for side in ("left", "right") for joint in
-      ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll")),
-    "waist_yaw_joint", "waist_roll_joint", "waist_pitch_joint",
-    *(f"{side}_{joint}_joint" for side in ("left", "right") for joint in
-      ("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow", "wrist_roll", "wrist_pitch", "wrist_yaw")),
-)  # fmt: skip
-"""The joint of each used motor slot of a G1, in mode_pr 0."""
-
 
 def definition_with_parts(type_name: str) -> str:
     """The definition as an MCAP schema holds it: the type's own text, then that of every type inside."""

@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 
 from haloid.errors import HaloidError
-from haloid.skills.controller.reference import ReferenceStates
+from haloid.trajectories.mujoco_states import ModelStates
 
 REST_HEIGHT_M, FREE_HEIGHT_M = 0.012, 0.022
 REST_SPEED_M_S, FREE_SPEED_M_S = 0.25, 0.45
@@ -33,7 +33,7 @@ class SoleContacts:
     """(s,) bool, of a clamped foot: whatever its force, it neither slips nor tips."""
 
 
-def sole_contacts(model: mujoco.MjModel, reference: ReferenceStates) -> SoleContacts:
+def sole_contacts(model: mujoco.MjModel, reference: ModelStates) -> SoleContacts:
     """The resting spheres of every frame of `reference`."""
     geoms = sole_spheres(model)
     centre_w_m = np.empty((len(reference), len(geoms), 3))

@@ -24,7 +24,7 @@ from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from haloid.skills.controller.contacts import SoleContacts
 from haloid.skills.controller.linear_model import LinearModel
-from haloid.skills.controller.reference import ReferenceStates
+from haloid.trajectories.mujoco_states import ModelStates
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ READ_BACK_RAD = 1e-3
 """How exactly the last target is known, for the regression's sake."""
 
 
-def observation_matrix(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
-    """(6 + 2 n, 2 nv) C: torso rotation in its axes, pelvis angular velocity, joints, their velocities."""
+def observation_matrix(model: mujoco.MjModel, data: mujoco.MjData, anchor: str) -> np.ndarray:
+    """(6 + 2 n, 2 nv) C: the anchor's rotation in its axes, root angular velocity, joints, their velocities."""
     nv, n = model.nv, model.nv - 6
-    torso_id = model.body("torso_link").id
+    torso_id = model.body(anchor).id
     rotation = np.zeros((3, nv))
     mujoco.mj_jacBody(model, data, None, rotation, torso_id)
     matrix = np.zeros((6 + 2 * n, 2 * nv))
@@ -71,7 +71,7 @@ def observation_matrix(model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray
 
 def observed_gains(
     model: mujoco.MjModel,
-    reference: ReferenceStates,
+    reference: ModelStates,
     contacts: SoleContacts,
     linear: LinearModel,
     gains: np.ndarray,
@@ -108,7 +108,7 @@ def observed_gains(
     return output
 
 
-def tipping(model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts) -> np.ndarray:
+def tipping(model: mujoco.MjModel, reference: ModelStates, contacts: SoleContacts) -> np.ndarray:
     """(T, 2 nv, 2) turns of the whole robot about the world's x and y axes through its support, a radian each; a
     clamped robot does not tip."""
     directions = np.zeros((len(reference), 2 * model.nv, 2))

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from haloid.skills.controller.contacts import SoleContacts
-from haloid.skills.controller.reference import ReferenceStates
+from haloid.trajectories.mujoco_states import ModelStates
 
 FRICTION = 0.6
 """Of the linearised cone: what the reference may ask of a floor."""
@@ -39,7 +39,7 @@ class ReferenceForces:
 
 
 def reference_forces(
-    model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts, friction: float = FRICTION
+    model: mujoco.MjModel, reference: ModelStates, contacts: SoleContacts, friction: float = FRICTION
 ) -> ReferenceForces:
     """Inverse dynamics of every control step of `reference`."""
     frames, joints = len(reference), model.nv - 6
@@ -102,7 +102,7 @@ def sole_forces(
     return force
 
 
-def put_in_the_middle(model: mujoco.MjModel, data: mujoco.MjData, reference: ReferenceStates, frame: int) -> None:
+def put_in_the_middle(model: mujoco.MjModel, data: mujoco.MjData, reference: ModelStates, frame: int) -> None:
     """Position, velocity and acceleration half-way between two frames."""
     before, after, step_s = reference.qpos[frame - 1], reference.qpos[frame], reference.step_s
     mujoco.mj_differentiatePos(model, data.qvel, step_s, before, after)

@@ -20,7 +20,7 @@ from scipy.linalg import cho_factor, cho_solve
 from haloid.skills.controller.contacts import SoleContacts
 from haloid.skills.controller.inverse_dynamics import ReferenceForces, sole_jacobians
 from haloid.skills.controller.linear_model import LinearModel
-from haloid.skills.controller.reference import ReferenceStates
+from haloid.trajectories.mujoco_states import ModelStates
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,14 @@ class FeedbackWeights:
 
 def feedback_gains(
     model: mujoco.MjModel,
-    reference: ReferenceStates,
+    anchor: str,
+    reference: ModelStates,
     contacts: SoleContacts,
     forces: ReferenceForces,
     linear: LinearModel,
     weights: FeedbackWeights,
 ) -> np.ndarray:
-    """(T, nu, 2 nv) K of every control step."""
+    """(T, nu, 2 nv) K of every control step; `anchor` is the torso, whose rotation counts."""
     frames, size = len(reference), 2 * model.nv
     limit_nm = weights.torque_of_limit * model.actuator_forcerange[:, 1]
     torque_cost = np.diag((model.actuator_gainprm[:, 0] / limit_nm) ** 2)
@@ -57,7 +58,7 @@ def feedback_gains(
     data = mujoco.MjData(model)
     cost_to_go = np.zeros((size, size))
     for frame in [frames - 1] * weights.settle_steps + list(range(frames - 1, 0, -1)):
-        cost_to_go = cost_to_go + state_cost(model, data, reference.qpos[frame], contacts, frame, weights)
+        cost_to_go = cost_to_go + state_cost(model, anchor, data, reference.qpos[frame], contacts, frame, weights)
         a, b = linear.state[frame], linear.control[frame]
         scale = 1 / (weights.sole_force_of_load * _loads_n(forces.sole_force_w_n[frame]))
         scale[np.repeat(contacts.held, 3)] = 0.0
@@ -80,6 +81,7 @@ def _loads_n(sole_force_w_n: np.ndarray) -> np.ndarray:
 
 def state_cost(
     model: mujoco.MjModel,
+    anchor: str,
     data: mujoco.MjData,
     qpos: np.ndarray,
     contacts: SoleContacts,
@@ -93,7 +95,7 @@ def state_cost(
     mujoco.mj_comPos(model, data)
     com, torso = np.zeros((3, nv)), np.zeros((3, nv))
     mujoco.mj_jacSubtreeCom(model, data, com, 1)
-    mujoco.mj_jacBody(model, data, None, torso, model.body("torso_link").id)
+    mujoco.mj_jacBody(model, data, None, torso, model.body(anchor).id)
     weight = contacts.weight[frame]
     if weight.sum() > 0:
         soles = np.einsum("s,sij->ij", weight / weight.sum(), sole_jacobians(model, data, contacts.geom_ids))

@@ -24,7 +24,7 @@ from haloid.skills.controller.inverse_dynamics import (
     sole_jacobians,
     without_contacts,
 )
-from haloid.skills.controller.reference import ReferenceStates
+from haloid.trajectories.mujoco_states import ModelStates
 
 _SOFTNESS = 1e-4
 """1/kg, added to the soles' inverse inertia: four points of a rigid foot are redundant."""
@@ -63,7 +63,7 @@ class LinearModel:
 
 def linear_model(
     model: mujoco.MjModel,
-    reference: ReferenceStates,
+    reference: ModelStates,
     contacts: SoleContacts,
     forces: ReferenceForces,
     target_rad: np.ndarray,

@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
-from scipy.linalg import solve_banded
 from scipy.ndimage import convolve1d, distance_transform_edt, minimum_filter1d
 
 from haloid.motions.leg_kinematics import SIDES, LegKinematics
+from haloid.motions.own.balance import com_of_zmp
+from haloid.robots.description import Robot
 from haloid.skills.controller.contacts import SoleContacts
 from haloid.skills.controller.inverse_dynamics import without_contacts
-from haloid.skills.controller.reference import ReferenceStates
+from haloid.trajectories.mujoco_states import ModelStates
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ _EASE_S = 0.4
 _REACHED = 1e-6
 
 
-def rebalanced(model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts) -> ReferenceStates:
+def rebalanced(model: mujoco.MjModel, robot: Robot, reference: ModelStates, contacts: SoleContacts) -> ModelStates:
     """`reference` with its zero-moment point inside the soles that rest; `reference` itself where it already is."""
     if contacts.held.any():  # a clamp holds the robot wherever its weight is
         return reference
@@ -57,13 +58,13 @@ def rebalanced(model: mujoco.MjModel, reference: ReferenceStates, contacts: Sole
     point = zero_moment_points(free_model, reference)
     if np.abs(support_of(model, reference, contacts, LEAST).missing_m(point)).max() < _SETTLED_M:
         return reference
-    support, mover = support_of(model, reference, contacts, GOAL), _Mover(model, reference, contacts)
+    support, mover = support_of(model, reference, contacts, GOAL), _Mover(model, robot, reference, contacts)
     balanced, shift_m = reference, np.zeros((len(reference), 2))
     for _ in range(_ROUNDS):
         missing_m = support.missing_m(point)
         if np.abs(missing_m).max() < _SETTLED_M:
             break
-        com_m = offset_of(missing_m, point.height_s2, ~support.is_borne(point), reference.step_s)
+        com_m = com_of_zmp(missing_m, point.height_s2, ~support.is_borne(point), reference.step_s)
         balanced, shift_m = mover.moved(shift_m + _PELVIS_PER_COM * com_m)
         point = zero_moment_points(free_model, balanced)
     return balanced
@@ -81,7 +82,7 @@ class ZeroMomentPoints:
     """(T,) vertical force as a part of the weight"""
 
 
-def zero_moment_points(free_model: mujoco.MjModel, reference: ReferenceStates) -> ZeroMomentPoints:
+def zero_moment_points(free_model: mujoco.MjModel, reference: ModelStates) -> ZeroMomentPoints:
     """Where the floor's reaction acts, by the inverse dynamics of the model; the ends as if at rest."""
     data, count, step_s = mujoco.MjData(free_model), len(reference), reference.step_s
     speeds = np.zeros((count + 1, free_model.nv))
@@ -133,7 +134,7 @@ class Support:
         return np.where((self.is_borne(point) & ~inside)[:, None], missing, 0.0)
 
 
-def support_of(model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts, margin: Margin) -> Support:
+def support_of(model: mujoco.MjModel, reference: ModelStates, contacts: SoleContacts, margin: Margin) -> Support:
     """The spheres that surely rest (their weight is more than half), drawn in along and across their foot."""
     data, geoms = mujoco.MjData(model), contacts.geom_ids
     feet, rests = model.geom_bodyid[geoms], contacts.weight > 0.5
@@ -155,26 +156,16 @@ def support_of(model: mujoco.MjModel, reference: ReferenceStates, contacts: Sole
     return Support(drawn, rests)
 
 
-def offset_of(missing_m: np.ndarray, height_s2: np.ndarray, in_flight: np.ndarray, step_s: float) -> np.ndarray:
-    """(T, 2) offset d of the centre of mass with d − h d'' = r, in flight d'' = 0; at the ends d = r."""
-    ratio = np.where(in_flight, 1.0, height_s2 / step_s**2)[1:-1]
-    borne = np.where(in_flight, 0.0, 1.0)
-    bands = np.ones((3, len(missing_m)))
-    bands[0, :2], bands[2, -2:] = 0.0, 0.0
-    bands[0, 2:], bands[1, 1:-1], bands[2, :-2] = -ratio, borne[1:-1] + 2 * ratio, -ratio
-    return solve_banded((1, 1), bands, missing_m * borne[:, None])
-
-
 class _Mover:
     """Moves the pelvis of a reference, its feet in place."""
 
-    def __init__(self, model: mujoco.MjModel, reference: ReferenceStates, contacts: SoleContacts):
-        self.reference, self.legs = reference, LegKinematics(model)
+    def __init__(self, model: mujoco.MjModel, robot: Robot, reference: ModelStates, contacts: SoleContacts):
+        self.reference, self.legs = reference, LegKinematics(model, robot)
         self.feet = {side: [self.legs.foot_pose(side, qpos) for qpos in reference.qpos] for side in SIDES}
-        self.along = {side: _along(model, side, contacts, reference.step_s) for side in SIDES}
+        self.along = {side: _along(model, robot.feet[side], contacts, reference.step_s) for side in SIDES}
         self.allowed = np.ones(len(reference))
 
-    def moved(self, shift_m: np.ndarray) -> tuple[ReferenceStates, np.ndarray]:
+    def moved(self, shift_m: np.ndarray) -> tuple[ModelStates, np.ndarray]:
         """The reference with its pelvis moved by (T, 2), and the shift that remains: less where a leg cannot reach."""
         original, moved = self.reference.qpos, self.reference.qpos.copy()
         for kept in (0.5, 0.5, 0.0, 0.0):
@@ -200,9 +191,9 @@ class _Mover:
         return qpos, missed
 
 
-def _along(model: mujoco.MjModel, side: str, contacts: SoleContacts, step_s: float) -> np.ndarray:
+def _along(model: mujoco.MjModel, foot: str, contacts: SoleContacts, step_s: float) -> np.ndarray:
     """(T,) how far a foot goes along with the pelvis: 0 on the ground and near it in time, 1 well away from it."""
-    of_foot = model.geom_bodyid[contacts.geom_ids] == model.body(f"{side}_ankle_roll_link").id
+    of_foot = model.geom_bodyid[contacts.geom_ids] == model.body(foot).id
     rests = contacts.resting[:, of_foot].any(axis=1)
     if not rests.any():
         return np.ones(len(contacts.resting))
@@ -217,7 +208,7 @@ def _eased(least: np.ndarray, width: int) -> np.ndarray:
     return convolve1d(minimum_filter1d(least, len(window)), window / window.sum(), mode="nearest")
 
 
-def _with_positions(reference: ReferenceStates, qpos: np.ndarray) -> ReferenceStates:
+def _with_positions(reference: ModelStates, qpos: np.ndarray) -> ModelStates:
     """Positions and velocities; the root's orientation is the reference's."""
     change = np.concatenate([qpos[:, :3], np.zeros((len(qpos), 3)), qpos[:, 7:]], axis=1)
     change[:, :3] -= reference.qpos[:, :3]

@@ -18,7 +18,7 @@ import mujoco
 import numpy as np
 
 from haloid.errors import HaloidError
-from haloid.recordings.motion import Motion
+from haloid.robots.description import Robot
 from haloid.robots.load import actuated_joints, scalar_joints
 from haloid.skills.controller.contacts import SoleContacts, sole_contacts
 from haloid.skills.controller.estimate import Noise, observation_matrix, observed_gains
@@ -26,51 +26,70 @@ from haloid.skills.controller.inverse_dynamics import ReferenceForces, reference
 from haloid.skills.controller.linear_feedback import FeedbackWeights, feedback_gains
 from haloid.skills.controller.linear_model import linear_model
 from haloid.skills.controller.rebalance import rebalanced
-from haloid.skills.controller.reference import ReferenceStates, reference_states
+from haloid.trajectories.motion import Motion
+from haloid.trajectories.mujoco_states import ModelStates, states_of
 
 
 @dataclass(frozen=True)
-class ControllerTables:
-    """Servo targets and gains, frame by frame; send `target_rad[t] + gain[t] @ e` to reach frame t."""
+class Feedforward:
+    """Servo targets, frame by frame: send `target_rad[t]` to reach frame t, if nothing disturbs the robot."""
 
     joint_names: tuple[str, ...]
     target_rad: np.ndarray
     """(T, n)"""
+    contacts: SoleContacts
+    forces: ReferenceForces
+    reference: ModelStates
+    """What is followed: the motion, rebalanced for the model."""
+
+
+@dataclass(frozen=True)
+class ControllerTables(Feedforward):
+    """Servo targets and gains, frame by frame; send `target_rad[t] + gain[t] @ e` to reach frame t."""
+
     gain: np.ndarray
     """(T, n, 6 + 3 n) on e, frame t − measured: torso rotation (the rotation vector of R_robotᵀ R_reference, in the
     torso's axes, rad), angular velocity of the pelvis in its axes (rad/s), joint angles (rad), velocities (rad/s); and
     last_target_rad[t] − the target sent last, or 0 if there was none."""
     last_target_rad: np.ndarray
     """(T, n) the target of the step before, had there been nothing to correct."""
-    contacts: SoleContacts
-    forces: ReferenceForces
-    reference: ReferenceStates
-    """What the controller follows: the motion, rebalanced for the model."""
+
+
+def feedforward(model: mujoco.MjModel, robot: Robot, motion: Motion) -> Feedforward:
+    """The targets for tracking `motion` with `model`, which is a model of `robot`, without feedback."""
+    robot.need("the controller", "anchor", "legs", "feet")
+    _check(model)
+    shown = states_of(model, motion.trajectory)
+    contacts = sole_contacts(model, shown)
+    reference = rebalanced(model, robot, shown, contacts)
+    forces = reference_forces(model, reference, contacts)
+    target_rad = feedforward_targets(model, reference, forces)
+    return Feedforward(scalar_joints(model), target_rad, contacts, forces, reference)
 
 
 def controller_tables(
-    model: mujoco.MjModel, motion: Motion, weights: FeedbackWeights | None = None, noise: Noise | None = None
+    model: mujoco.MjModel,
+    robot: Robot,
+    motion: Motion,
+    weights: FeedbackWeights | None = None,
+    noise: Noise | None = None,
 ) -> ControllerTables:
-    """The tables for tracking `motion` with `model`."""
+    """The tables for tracking `motion` with `model`, which is a model of `robot`."""
     weights, noise = weights or FeedbackWeights(), noise or Noise()
-    _check(model)
-    shown = reference_states(model, motion)
-    contacts = sole_contacts(model, shown)
-    reference = rebalanced(model, shown, contacts)
-    forces = reference_forces(model, reference, contacts)
-    target_rad = feedforward_targets(model, reference, forces)
+    shown, found = states_of(model, motion.trajectory), feedforward(model, robot, motion)
+    contacts, reference, forces, target_rad = found.contacts, found.reference, found.forces, found.target_rad
     linear = linear_model(model, reference, contacts, forces, target_rad, noise.tip_return)
-    full_gain = feedback_gains(model, reference, contacts, forces, linear, weights)
-    observed, step = observation_matrices(model, reference)
+    full_gain = feedback_gains(model, robot.anchor, reference, contacts, forces, linear, weights)
+    observed, step = observation_matrices(model, robot.anchor, reference)
     gain = observed_gains(model, reference, contacts, linear, full_gain, observed, noise)
     last_target_rad = np.concatenate([target_rad[:1], target_rad[:-1]])
     offset = ahead_of_shown(reference, shown) - step
     target_rad += np.einsum("tij,tj->ti", gain[:, :, : offset.shape[1]], offset)
     target_rad[0], gain[0] = target_rad[1], gain[1]
-    return ControllerTables(scalar_joints(model), target_rad, gain, last_target_rad, contacts, forces, reference)
+    return ControllerTables(found.joint_names, target_rad, contacts, forces, reference, gain, last_target_rad)
 
 
-def feedforward_targets(model: mujoco.MjModel, reference: ReferenceStates, forces: ReferenceForces) -> np.ndarray:
+def feedforward_targets(model: mujoco.MjModel, reference: ModelStates, forces: ReferenceForces) -> np.ndarray:
     """(T, n) targets that make the servos give the reference's torques on the way from frame t−1 to frame t."""
     kp, kd = model.actuator_gainprm[:, 0], -model.actuator_biasprm[:, 2]
     torque_nm = np.clip(forces.joint_torque_nm, *model.actuator_forcerange.T)
@@ -81,7 +100,7 @@ def feedforward_targets(model: mujoco.MjModel, reference: ReferenceStates, force
     return target_rad
 
 
-def observation_matrices(model: mujoco.MjModel, reference: ReferenceStates) -> tuple[np.ndarray, np.ndarray]:
+def observation_matrices(model: mujoco.MjModel, anchor: str, reference: ModelStates) -> tuple[np.ndarray, np.ndarray]:
     """(T, 6 + 2 n, 2 nv) what sensors show of an error about frame t−1; (T, 6 + 2 n) what frame t is ahead of it."""
     data, step = mujoco.MjData(model), np.zeros(2 * model.nv)
     matrices, ahead = [], []
@@ -90,14 +109,14 @@ def observation_matrices(model: mujoco.MjModel, reference: ReferenceStates) -> t
         data.qpos[:] = reference.qpos[before]
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
-        matrices.append(observation_matrix(model, data))
+        matrices.append(observation_matrix(model, data, anchor))
         mujoco.mj_differentiatePos(model, step[: model.nv], 1.0, reference.qpos[before], reference.qpos[before + 1])
         step[model.nv :] = reference.qvel[before + 1] - reference.qvel[before]
         ahead.append(matrices[-1] @ step)
     return np.array(matrices), np.array(ahead)
 
 
-def ahead_of_shown(reference: ReferenceStates, shown: ReferenceStates) -> np.ndarray:
+def ahead_of_shown(reference: ModelStates, shown: ModelStates) -> np.ndarray:
     """(T, 6 + 2 n) how the rebalanced frames differ from those shown: in the legs alone, as nothing above turns."""
     joints = reference.qpos[:, 7:] - shown.qpos[:, 7:], reference.qvel[:, 6:] - shown.qvel[:, 6:]
     return np.concatenate([np.zeros((len(reference), 6)), *joints], axis=1)

@@ -14,8 +14,8 @@ from mjlab.envs.mdp import dr
 from mjlab.managers.event_manager import EventTermCfg, RecomputeLevel, requires_model_fields
 from mjlab.managers.scene_entity_config import SceneEntityCfg
 
-from haloid.skills.randomisation import LEAST_MASS_RATIO, Randomisation, Range
-from haloid.skills.robot import G1_LAYOUT
+from haloid.robots.description import Robot
+from haloid.skills.task.randomisation import LEAST_MASS_RATIO, Randomisation, Range
 
 FEET = r"^(left|right)_foot[1-7]_collision$"
 """The capsules of mjlab's G1 that touch the floor."""
@@ -38,9 +38,9 @@ def mass_offset(
     env.sim.model.body_inertia[rows, body_ids] = ratio[..., None] * inertia
 
 
-def randomisation_events(ranges: Randomisation) -> dict[str, EventTermCfg]:
+def randomisation_events(ranges: Randomisation, robot: Robot) -> dict[str, EventTermCfg]:
     """By mjlab's names where it has the event too; ranges that are 0 throughout make none."""
-    torso, hands = _links(G1_LAYOUT.anchor), _links(*G1_LAYOUT.hands)
+    torso, hands = _links(robot.anchor), _links(*robot.hands.values())
     events = {}
     if _any(*ranges.torso_com_m):
         events["base_com"] = _com(torso, ranges.torso_com_m)

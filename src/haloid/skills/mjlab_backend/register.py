@@ -8,7 +8,7 @@ from mjlab.tasks.registry import register_mjlab_task
 
 from haloid.skills.mjlab_backend.runner import TrackingRunner
 from haloid.skills.mjlab_backend.task import runner_cfg, tracking_env_cfg
-from haloid.skills.ppo import mjlab_ppo
+from haloid.skills.training.ppo import mjlab_ppo
 
 
 def task_id(randomisation: str, state_estimation: bool) -> str:

@@ -44,7 +44,7 @@ def identified_spec_fn(model: Path | None) -> SpecFunction:
 def read_identified(model: Path) -> Patch:
     """A patch.json, or everything a model file states of its links and joints as a patch."""
     if model.suffix == ".json":
-        return read_patch(model)
+        return read_patch(model).without_recorded_servos()
     compiled = load_spec(model).compile()
     joints = {}
     for name in scalar_joints(compiled):

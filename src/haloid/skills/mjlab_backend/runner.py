@@ -19,11 +19,12 @@ from mjlab.tasks.tracking.mdp import MotionCommand
 from mjlab.tasks.tracking.rl import MotionTrackingOnPolicyRunner
 from tensordict import TensorDict
 
-from haloid.skills.actions import Actions, FeedforwardActions, MjlabActions
-from haloid.skills.export import export_onnx
-from haloid.skills.policy import PolicyFacts, TrackingPolicy, network_of, save_policy
-from haloid.skills.reference import Poses
-from haloid.skills.training import SMALL_LAST_LAYER
+from haloid.skills.policies.actions import Actions, FeedforwardActions, MjlabActions
+from haloid.skills.policies.export import export_onnx
+from haloid.skills.policies.networks import network_of
+from haloid.skills.policies.policy import PolicyFacts, TrackingPolicy, save_policy
+from haloid.skills.task.reference import Poses
+from haloid.skills.training.learning import SMALL_LAST_LAYER
 
 POLICY, ONNX = "policy.pt", "policy.onnx"
 
@@ -70,10 +71,10 @@ class TrackingRunner(MotionTrackingOnPolicyRunner):
         actions: Actions = MjlabActions(joints)
         if file:
             tables = {name: np.asarray(table) for name, table in torch.load(file, weights_only=True).items()}
-            actions = FeedforwardActions(tables, joints, self._state_estimation)
+            actions = FeedforwardActions(tables)
         super().__init__(ActionModeEnv(env, actions.to(device)), train_cfg, log_dir, device, registry_name)
         if file:
-            with torch.no_grad():  # learning begins with the controller alone
+            with torch.no_grad():  # learning begins with the feed-forward targets alone
                 for parameter in list(self.alg.get_policy().mlp.parameters())[-2:]:
                     parameter *= SMALL_LAST_LAYER
 
@@ -97,7 +98,7 @@ class TrackingRunner(MotionTrackingOnPolicyRunner):
         actions: Actions = MjlabActions(len(numbers["joint_names"]))
         if isinstance(self.env.actions, FeedforwardActions):
             tables = {name: np.asarray(table.cpu()) for name, table in self.env.actions.state_dict().items()}
-            actions = FeedforwardActions(tables, len(numbers["joint_names"]), self._state_estimation)
+            actions = FeedforwardActions(tables)
         facts = PolicyFacts(
             action_mode="feedforward" if isinstance(actions, FeedforwardActions) else "mjlab",
             state_estimation=self._state_estimation,

@@ -16,12 +16,14 @@ from mjlab.tasks.tracking.mdp import MotionCommandCfg
 from mjlab.utils.noise import UniformNoiseCfg
 
 from haloid.errors import HaloidError
-from haloid.skills.environment import Difficulty
+from haloid.robots.description import describe
+from haloid.robots.entries import DEFAULT_ROBOT
 from haloid.skills.mjlab_backend.randomisation import randomisation_events
 from haloid.skills.mjlab_backend.robot import SpecFunction, g1_spec, robot_cfg
 from haloid.skills.mjlab_backend.runner import TrackingRunnerCfg
-from haloid.skills.ppo import PpoConfig, rsl_rl_config
-from haloid.skills.randomisation import RANDOMISATIONS, RandomisationName, Range, narrowed
+from haloid.skills.task.difficulty import Difficulty
+from haloid.skills.task.randomisation import RANDOMISATIONS, RandomisationName, Range, narrowed
+from haloid.skills.training.ppo import PpoConfig, rsl_rl_config
 
 
 def tracking_env_cfg(
@@ -42,7 +44,9 @@ def tracking_env_cfg(
     cast(MotionCommandCfg, cfg.commands["motion"]).motion_file = motion_file
     push = {name: event for name, event in cfg.events.items() if name == "push_robot"}
     difficulty = difficulty or Difficulty()
-    cfg.events = push | randomisation_events(narrowed(RANDOMISATIONS[randomisation], difficulty.randomisation))
+    cfg.events = push | randomisation_events(
+        narrowed(RANDOMISATIONS[randomisation], difficulty.randomisation), describe(DEFAULT_ROBOT)
+    )
     _set_difficulty(cfg, difficulty)
     return cfg
 

@@ -1,43 +1,49 @@
 """Skills in mjlab, training: mjlab's own training entry on the identified robot, on GPUs or, slowly, on the CPU.
 
 In: the `TrainingConfig` of trainings on the CPU, and GPUs. Out, in the folder: config.yaml, MOTION.npz, mjlab/DATE with
-mjlab's files (model_N.pt, params/*.yaml, tensorboard), nan/ if a simulation left the finite numbers, and the last
+mjlab's files (model_N.pt, params/*.yaml, tensorboard), nan/ if a simulation became NaN, and the last
 policy.pt and policy.onnx. Several GPUs go through mjlab's launcher, a process each, and each has all the robots.
 
 mjlab's physics step (5 ms) and full difficulty are used from the start; what the CPU's trainings have besides, several
 motions in one policy and a curriculum, mjlab's task has not.
 """
 
-import json
 import os
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-import yaml
 from mjlab.envs import ManagerBasedRlEnvCfg
 from mjlab.scripts.train import TrainConfig, launch_training
 
 from haloid.errors import HaloidError
 from haloid.motions.load import load_motion
 from haloid.outputs import atomic_file
-from haloid.recordings.motion import Motion
-from haloid.recordings.motion_export import write_motion
-from haloid.robots.load import KNOWN_ROBOTS
-from haloid.skills.curriculum import Curriculum
+from haloid.robots.description import describe
+from haloid.robots.entries import KNOWN_ROBOTS
 from haloid.skills.mjlab_backend.register import task_id
 from haloid.skills.mjlab_backend.robot import identified_spec_fn
 from haloid.skills.mjlab_backend.runner import ONNX, POLICY
 from haloid.skills.mjlab_backend.task import runner_cfg, tracking_env_cfg
-from haloid.skills.reference import reference_of
-from haloid.skills.robot import tracked_robot
-from haloid.skills.task import action_rate_weight, actions_of
-from haloid.skills.train import read_config
-from haloid.skills.training import TrainingConfig
+from haloid.skills.task.reference import reference_of
+from haloid.skills.task.robot import robot_of_model, tracked_robot
+from haloid.skills.task.task import action_rate_weight, actions_of
+from haloid.skills.training.curriculum import Curriculum
+from haloid.skills.training.learning import TrainingConfig
+from haloid.skills.training.run_config import (
+    Session,
+    check_model,
+    read_config,
+    read_session,
+    whole_paths,
+    write_config,
+)
+from haloid.trajectories.motion import Motion
+from haloid.trajectories.motion_export import write_motion
 
 RUNS = "mjlab"
 """The folder of mjlab's own files in the output folder."""
@@ -72,21 +78,37 @@ def train_with_mjlab(
     _check(config, gpu_ids)
     if (folder / RUNS).exists():
         raise HaloidError(f"{folder} holds a training already. Go on with it: haloid train --resume {folder}")
-    with atomic_file(folder / "config.yaml") as beside:
-        beside.write_text(yaml.safe_dump(json.loads(json.dumps(asdict(config))), sort_keys=False), encoding="utf-8")
+    config = whole_paths(config)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_config(folder, config, Session("mjlab", gpu_ids=gpu_ids))
     return _launch(config, folder, gpu_ids, save_every, last=None)
 
 
 def resume_with_mjlab(
-    folder: Path, *, iterations: int | None = None, gpu_ids: tuple[int, ...] = (), save_every: int = SAVE_EVERY
+    folder: Path,
+    *,
+    iterations: int | None = None,
+    model: str | None = None,
+    gpu_ids: tuple[int, ...] = (),
+    save_every: int = SAVE_EVERY,
 ) -> MjlabOutcome:
-    """Goes on from the last checkpoint to `iterations` in all (default: those it was begun with)."""
-    last, config = _last_checkpoint(folder), read_config(folder)
-    config = replace(config, iterations=iterations or config.iterations)
+    """Goes on from the last checkpoint to `iterations` in all (default: those it was begun with).
+
+    `model` tells where the robot's file is now, if it was moved.
+    """
+    last, begun = _last_checkpoint(folder), read_config(folder)
+    task = replace(begun.task, model=model or begun.task.model)
+    config = whole_paths(replace(begun, task=task, iterations=iterations or begun.iterations))
+    check_model(folder, config.task.model)
     _check(config, gpu_ids)
     done = _iteration(last) + 1
     if done >= config.iterations:
-        raise HaloidError(f"{folder} has all its {config.iterations} iterations. Ask for more: --iterations {2 * done}")
+        raise HaloidError(
+            f"{folder} has all its {config.iterations} iterations. Ask for more: "
+            f"haloid train --resume {folder} --iterations {2 * done}"
+        )
+    if config != begun:
+        write_config(folder, config, read_session(folder))
     return _launch(replace(config, iterations=config.iterations - done), folder, gpu_ids, save_every, last)
 
 
@@ -94,6 +116,7 @@ def _check(config: TrainingConfig, gpu_ids: tuple[int, ...]) -> None:
     found = torch.cuda.device_count()
     if not all(0 <= gpu < found for gpu in gpu_ids):
         raise GpuNotFoundError(gpu_ids, found)
+    describe(robot_of_model(config.task.model)).need("haloid train --backend mjlab", "mjlab")
     if len(config.task.motions) != 1:
         raise HaloidError(
             f"mjlab's tracking task follows one motion; found {len(config.task.motions)}. Train one policy for each, "
@@ -124,7 +147,7 @@ def _launch(
     config: TrainingConfig, folder: Path, gpu_ids: tuple[int, ...], save_every: int, last: Path | None
 ) -> MjlabOutcome:
     task, folder = config.task, folder.resolve()
-    motion = load_motion(task.motions[0], repaired=task.repair)
+    motion = load_motion(task.motions[0], robot=robot_of_model(task.model), repaired=task.repair)
     env = env_cfg_of(config, write_motion(motion, folder / f"{Path(task.motions[0]).stem}.npz"))
     env.scene.num_envs, env.sim.nan_guard.output_dir = task.robots, str(folder / "nan")
     agent = runner_cfg(replace(config.learner, critic_first=0) if config.ppo is None else config.ppo)
@@ -142,7 +165,7 @@ def _launch(
 
 
 def _write_actions(config: TrainingConfig, motion: Motion, folder: Path) -> str:
-    """The controller's tables, for mjlab's processes to read; none where the network's output is the action."""
+    """The feed-forward targets, for mjlab's processes to read; none where the network's output is the action."""
     if config.task.actions == "mjlab":
         return ""
     reference = reference_of(tracked_robot(config.task.model), [motion])

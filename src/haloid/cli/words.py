@@ -1,0 +1,24 @@
+"""Words that several commands share: lists of names with what they do, and names that do not exist."""
+
+import difflib
+import textwrap
+from collections.abc import Iterable, Mapping
+
+LINE_WIDTH = 80
+
+
+def listing(summaries: Mapping[str, str]) -> list[str]:
+    """One entry per name with its summary beside it, wrapped to the line width."""
+    indent = max(map(len, summaries)) + 4
+    return [
+        textwrap.fill(summary, LINE_WIDTH, initial_indent=f"  {name}".ljust(indent), subsequent_indent=" " * indent)
+        for name, summary in summaries.items()
+    ]
+
+
+def unknown(name: str, kind: str, known: Iterable[str], help_command: str, also: Iterable[str] = ()) -> str:
+    """The message for a name that is none of the known ones, with the nearest of them."""
+    what = "option" if name.startswith("-") else kind
+    near = difflib.get_close_matches(name, [*known, "--help", *also], n=1)
+    guess = f" Did you mean {near[0]}?" if near else ""
+    return f"There is no {what} {name}.{guess} {kind.capitalize()}s: {', '.join(known)}. See {help_command}."

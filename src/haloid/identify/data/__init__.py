@@ -1,0 +1,1 @@
+"""From recordings to the fragments that are fitted."""

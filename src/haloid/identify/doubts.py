@@ -1,0 +1,113 @@
+"""Doubts: what came out, and why it should not be trusted, by the names of the joints and parameters.
+
+Comes in: the fits of both stages. Goes out: sentences, each with what was found, what was expected and what to do.
+
+- a joint whose readings no model explains: residuals beyond its noise that last from row to row (a jammed joint, links
+  that touch, a clamp that slips);
+- a robot far outside its prior: a wrong gain of a joint looks like a wrong mass or CoM of what it carries;
+- a base that stage 2 moved away from stage 1's estimate. With δ the move, Σ₁ stage 1's covariance and Σ₂ stage 2's,
+  χ² = δᵀ Σ₁⁻¹ δ has the mean k = tr(1 − Σ₁⁻¹Σ₂) and the variance 2·tr((1 − Σ₁⁻¹Σ₂)²) if one robot made both.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from haloid.engines.physics import LINK_KINDS
+from haloid.identify.data.dataset import Dataset
+from haloid.identify.solvers.fit import Fit
+
+_LASTING = 0.3
+"""Autocorrelation of a joint's residuals, from row to row, that noise does not have."""
+_MISSED_NOISES, _LEAST_NOISE_RAD = 1.3, 1e-4
+"""A joint is missed when its residuals are so many times its noise; no joint is asked for less than this noise."""
+_FAR_STDS = 4.0
+"""A parameter so many prior standard deviations from the data sheet."""
+_DRAGGED_STDS = 5.0
+"""A χ² so many standard deviations beyond its mean."""
+_NAMED = 3
+
+
+def misfit(fit: Fit, dataset: Dataset, stage: str) -> list[str]:
+    """About joints that the best model misses."""
+    residuals = fit.problem.readings(fit.z, fit.states) - fit.problem.fragments.readings
+    rms = np.sqrt(np.mean(residuals**2, axis=(0, 1)))
+    noise = np.maximum(dataset.noise_by_joint_rad, _LEAST_NOISE_RAD)
+    missed = (rms > _MISSED_NOISES * noise) & (_lag1_by_joint(residuals) > _LASTING)
+    if not missed.any():
+        return []
+    joints = fit.unknowns.base.joints
+    worst = sorted(np.flatnonzero(missed), key=lambda j: -rms[j] / noise[j])
+    shown = _listed([f"{joints[j]} by {1e3 * rms[j]:.2g} mrad (its noise is {1e3 * noise[j]:.2g})" for j in worst])
+    return [
+        f"{stage}: no model explains the readings of {shown}. Does a joint jam, do links touch, does the clamp slip, "
+        "or are the gains of a joint not those of the recording? The error bars do not know of it. For simulated data, "
+        "give --timestep as simulated"
+    ]
+
+
+def beyond_prior(stage1: Fit, model: mujoco.MjModel) -> list[str]:
+    """About a robot far from its data sheet."""
+    prior, columns = stage1.unknowns.prior, stage1.unknowns.columns
+    std = 1 / np.sqrt(np.maximum(np.diag(prior.information), 1e-300))
+    away = (stage1.values - prior.mean) / std
+    far = sorted((i for i in range(len(columns)) if abs(away[i]) > _FAR_STDS), key=lambda i: -abs(away[i]))
+    if not far:
+        return []
+    shown = _listed([f"{columns[i].name} ({away[i]:+.1f} standard deviations)" for i in far])
+    joints = dict.fromkeys(_joint_of(model, columns[i].owner, columns[i].kind) for i in far)
+    suspects = _listed([joint for joint in joints if joint])
+    return [
+        f"stage 1: the robot would be far from its data sheet: {shown}. A wrong gain or a jam of {suspects} looks like "
+        "this; if the robot is known that badly, its payload is found, but its own parameters are not"
+    ]
+
+
+def dragged(stage1: Fit, stage2: Fit, payload_columns: int) -> list[str]:
+    """About a base that the loaded recordings moved away from what the unloaded ones said."""
+    rest = list(range(payload_columns, len(stage2.unknowns.columns)))
+    if not rest:
+        return []
+    prior = stage2.unknowns.prior
+    information = prior.information[np.ix_(rest, rest)]
+    move = stage2.values[rest] - prior.mean[rest]
+    after = np.linalg.inv(stage2.information + prior.information)[np.ix_(rest, rest)]
+    left = np.eye(len(rest)) - information @ after
+    chi2, mean = float(move @ information @ move), max(float(np.trace(left)), 0.0)
+    spread = np.sqrt(2 * max(float(np.trace(left @ left)), 1.0))
+    if chi2 <= mean + _DRAGGED_STDS * spread:
+        return []
+    before = np.linalg.inv(information)
+    expected = np.sqrt(np.maximum(np.diag(before - after), 1e-6 * np.diag(before)))
+    worst = np.argsort(-np.abs(move) / expected)[:_NAMED]
+    columns = stage2.unknowns.columns
+    shown = ", ".join(
+        f"{columns[rest[i]].name} {prior.mean[rest[i]]:.3g} to {stage2.values[rest[i]]:.3g}" for i in worst
+    )
+    return [
+        f"stage 2: the loaded recordings moved the robot itself away from what the unloaded ones said (χ² {chi2:.0f}, "
+        f"expected {mean:.0f} ± {spread:.0f}): {shown}. Something else changed with the load, or the model leaves "
+        "something out. Compare with --base frozen, which leaves the robot as stage 1 found it"
+    ]
+
+
+def _lag1_by_joint(residuals: np.ndarray) -> np.ndarray:
+    """(n,) within fragments (B, N + 1, n); the first rows hold the fit of the state."""
+    later, earlier = residuals[:, 3:], residuals[:, 2:-1]
+    return np.sum(later * earlier, axis=(0, 1)) / np.maximum(np.sum(residuals[:, 2:] ** 2, axis=(0, 1)), 1e-300)
+
+
+def _joint_of(model: mujoco.MjModel, owner: str, kind: str) -> str:
+    """The joint itself, or the one that a link hangs on."""
+    if kind not in LINK_KINDS:
+        return owner
+    body = model.body(owner).id
+    while body > 0 and model.body_jntnum[body] == 0:
+        body = int(model.body_parentid[body])
+    return model.joint(int(model.body_jntadr[body])).name if body > 0 else ""
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

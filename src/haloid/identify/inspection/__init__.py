@@ -1,0 +1,1 @@
+"""What a recording could tell, before anything is identified."""

@@ -1,0 +1,1 @@
+"""The least-squares problem: unknowns, priors, residuals and their normal equations."""

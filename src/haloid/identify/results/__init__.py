@@ -1,0 +1,1 @@
+"""What an identification found: values, error bars, blind spots, files."""

@@ -1,0 +1,1 @@
+"""Solvers of the problem, and the fit of one stage."""

@@ -1,0 +1,77 @@
+"""Error bars of a fit whose residuals are not independent.
+
+The joint loss: encoders' noise is, but what the model leaves out lasts from row to row. Then the fragments' scores
+s_b = G_bᵀ r_b scatter more than independent residuals can, and the variance of a parameter with u = H⁻¹e is not
+uᵀ H u but Σ_b (u·s_b)² (clustered by fragment; B fragments, so that their mean is taken off and B/(B − 1) put on).
+The data's information about the parameter is divided by that ratio where it is beyond chance, before the prior is
+added; independent residuals keep their error bars.
+
+The Cartesian loss: one encoder moves many bodies, so that body positions err together; counting each as a measurement
+claims far too much. The estimate solves Σ_b G_bᵀ r_b = 0 with G_b = J_θ − J_x E⁻¹ Cᵀ, the slope of the residuals with
+the initial states eliminated; its covariance is H⁻¹ S H⁻¹ (White, 1982), with H the reduced normal equations and S the
+covariance of that sum when the encoders alone are noisy, Cov(r_b) = K Σ_q Kᵀ, and the priors are what they say.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from haloid.identify.problem.problem import Linearised, Problem
+from haloid.identify.problem.residuals import JointResidual
+
+_CHUNK = 8
+_CHANCE = 3.5
+"""Standard deviations of the ratio, √(2/B), that are chance."""
+
+
+def discount(linearised: Linearised, covariance: np.ndarray, information: np.ndarray) -> np.ndarray:
+    """(P,) how many times less a reading says about each parameter than if residuals were independent; 1 or more.
+
+    `information` is the data's, initial states eliminated; all in the solver's coordinates.
+    """
+    count = len(linearised.scores)
+    if count < 2:
+        return np.ones(len(covariance))
+    gains = np.linalg.solve(linearised.e, linearised.state_gradient[..., None])[..., 0]
+    scores = linearised.scores - np.einsum("bpx,bx->bp", linearised.c, gains)
+    moves = (scores - scores.mean(axis=0)) @ covariance
+    by_fragment = np.sum(moves**2, axis=0) * count / (count - 1)
+    by_rows = np.einsum("ip,pq,iq->i", covariance, information, covariance, optimize=True)
+    ratio = by_fragment / np.maximum(by_rows, 1e-300)
+    return np.where((ratio > 1 + _CHANCE * np.sqrt(2 / count)) & (by_rows > 0), ratio, 1.0)
+
+
+def score_covariance(problem: Problem, z: np.ndarray, states: np.ndarray, linearised: Linearised) -> np.ndarray:
+    """(P, P) S, in the solver's coordinates."""
+    n = states.shape[1] // 2
+    physics, slope, residual = problem.unknowns.physics(z), problem.unknowns.slope(z), problem.residual
+    noise_rad = _encoder_noise(problem, z, states)
+    gains = np.linalg.solve(linearised.e, linearised.c.swapaxes(1, 2))  # (B, 2n, P)
+    total = linearised.prior_information + np.einsum("bxp,x,bxq->pq", gains, 1 / problem.states.std**2, gains)
+    for which in np.array_split(np.arange(problem.fragments.count), -(-problem.fragments.count // _CHUNK)):
+        fragments = problem.fragments.chosen(which)
+        found = problem.engine.jacobian(
+            physics, problem.unknowns.columns, fragments, states[which, :n], states[which, n:]
+        )
+        by_state = residual.slope(found.readings, found.by_state)
+        by_parameter = residual.slope(found.readings, found.by_parameter) @ slope - by_state @ gains[which]
+        total = total + _through_encoders(problem, found.readings, by_parameter, noise_rad)
+    return total
+
+
+def _through_encoders(
+    problem: Problem, readings: np.ndarray, by_parameter: np.ndarray, noise_rad: np.ndarray
+) -> np.ndarray:
+    """Σ_b G_bᵀ K Σ_q Kᵀ G_b, row by row since a reading moves the bodies of its own row alone."""
+    count, rows, n = readings.shape
+    each = np.broadcast_to(np.eye(n), (count, rows, n, n))
+    kinematic = problem.residual.slope(readings, each).reshape(count, rows, -1, n)
+    by_row = by_parameter.reshape(count, rows, kinematic.shape[2], -1)
+    felt = (kinematic * noise_rad).swapaxes(-1, -2) @ by_row
+    return np.einsum("btnp,btnq->pq", felt, felt, optimize=True)
+
+
+def _encoder_noise(problem: Problem, z: np.ndarray, states: np.ndarray) -> np.ndarray:
+    readings = problem.readings(z, states)
+    plain = JointResidual(np.ones(readings.shape[2]))
+    return plain.reweighted(readings, problem.fragments, len(z), problem.robust is not None).noise_rad

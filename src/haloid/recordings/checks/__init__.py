@@ -1,0 +1,1 @@
+"""Whether a recording can be used."""

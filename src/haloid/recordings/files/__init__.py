@@ -1,0 +1,1 @@
+"""A recording's files: csv with json, or npz."""

@@ -1,0 +1,1 @@
+"""Where every body was, from encoders and the clamp (HALO III-A)."""

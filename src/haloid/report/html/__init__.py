@@ -1,0 +1,1 @@
+"""The page: parts in, one self-contained HTML file out."""

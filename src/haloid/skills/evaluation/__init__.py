@@ -1,0 +1,1 @@
+"""Evaluation: runs of a deployed policy and how well they follow the motion."""

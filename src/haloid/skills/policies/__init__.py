@@ -1,0 +1,1 @@
+"""Policies: actions, network, export to ONNX and the deployed file."""

@@ -1,0 +1,102 @@
+"""Skills, the physics: many robots in MuJoCo's C code, on all cores.
+
+In: a robot, how many of it, commands to their servos. Out: their states and what their sensors show. Arrays are live
+views of the batch: (N, …), one row for each robot.
+"""
+
+import time
+
+import mujoco
+import numpy as np
+
+from haloid.skills.task.reference import Poses
+from haloid.skills.task.robot import TrackedRobot
+from haloid.skills.task.transforms import Command
+
+FASTEST = 1e3
+"""m/s and rad/s; a simulation beyond it has diverged, and a step or two later MuJoCo refuses to factor its matrices."""
+
+
+class Simulation:
+    def __init__(self, robot: TrackedRobot, robots: int, threads: int) -> None:
+        from mjbatch import Batch
+
+        model = robot.model
+        self._robot, self._robots = robot, robots
+        self.batch = Batch(model, robots, threads)
+        self._flags = self.batch.expand("disableflags")
+        self._flags_with_sensors = int(model.opt.disableflags) | int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
+        self._flags_in_steps = self._flags_with_sensors | int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
+        self.state = self.batch.bind("state")
+        """All that MuJoCo integrates, its clock first."""
+        self.qpos, self.qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
+        self.ctrl, self.warmstart = self.batch.bind("ctrl"), self.batch.bind("qacc_warmstart")
+        self._sensors = self.batch.bind("sensordata", np.float32)
+        self.seconds = 0.0
+        """Time spent in MuJoCo."""
+
+    def drive(self, command: Command) -> np.ndarray:
+        """The physics of a control step; (N,) whether a simulation diverged, or MuJoCo refused to go on with it."""
+        started = time.perf_counter()
+        self._flags[:] = self._flags_in_steps
+        refused = np.zeros(self._robots, dtype=bool)
+        for target_rad, steps in command:
+            self.ctrl[:] = target_rad
+            if steps:
+                refused |= self._advance(steps)
+        self.seconds += time.perf_counter() - started
+        return refused | ~(np.isfinite(self.qpos).all(axis=1) & (np.abs(self.qvel) < FASTEST).all(axis=1))
+
+    def _advance(self, steps: int) -> np.ndarray:
+        """A simulation that MuJoCo refuses stays as it was, its clock too, while the others go on."""
+        clock = self.state[:, 0].copy()
+        try:
+            self.batch.step(nstep=steps)
+        except RuntimeError:
+            refused = np.asarray(self.state[:, 0] == clock)
+            if not refused.any():
+                raise
+            return refused
+        return np.zeros(self._robots, dtype=bool)
+
+    def put(self, robots: np.ndarray, qpos: np.ndarray, qvel: np.ndarray) -> None:
+        """Put these robots into states; their servos hold the joints where they are."""
+        self.qpos[robots], self.qvel[robots] = qpos, qvel
+        self.warmstart[robots] = 0.0
+        self.ctrl[robots] = qpos[:, 7:]
+
+    def sense(self, robots: np.ndarray | None = None) -> None:
+        """Bring the sensors of these robots (None: all) up to date; physics steps leave them out."""
+        started = time.perf_counter()
+        self._flags[:] = self._flags_with_sensors
+        self.batch.refresh_sensor_range(robots, (0, self._robot.model.nsensordata))
+        self.seconds += time.perf_counter() - started
+
+    def poses(self) -> Poses:
+        """Of all robots, as sensed."""
+        n, count = self._robots, len(self._robot.description.tracked_links)
+        at = np.cumsum([6, 3 * count, 4 * count, 3 * count])
+        return Poses(
+            joint_pos=self.qpos[:, 7:].astype(np.float32),
+            joint_vel=self.qvel[:, 6:].astype(np.float32),
+            body_pos_w=self._sensors[:, at[0] : at[1]].reshape(n, count, 3),
+            body_quat_w=self._sensors[:, at[1] : at[2]].reshape(n, count, 4),
+            body_lin_vel_w=self._sensors[:, at[2] : at[3]].reshape(n, count, 3),
+            body_ang_vel_w=self._sensors[:, at[3] :].reshape(n, count, 3),
+        )
+
+    @property
+    def imu_lin_vel(self) -> np.ndarray:
+        """(N, 3) m/s in the IMU's axes."""
+        return self._sensors[:, :3]
+
+    @property
+    def imu_ang_vel(self) -> np.ndarray:
+        """(N, 3) rad/s in the IMU's axes."""
+        return self._sensors[:, 3:6]
+
+    def torques_nm(self) -> np.ndarray:
+        """(N, n) what the servos exert now: clip(kp·(target − q) − kd·dq)."""
+        robot = self._robot
+        servo = robot.kp * (self.ctrl - self.qpos[:, 7:]) - robot.kd * self.qvel[:, 6:]
+        return np.clip(servo, -robot.effort_nm, robot.effort_nm)

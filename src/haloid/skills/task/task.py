@@ -1,0 +1,215 @@
+"""Skills, the task: which robot follows which motions, how it is driven and how much the robots differ.
+
+In: a `TaskConfig`. Out: the environment and the action mode, ready for a learner. Feed-forward targets and the
+controller are computed for the robot in the middle of what the batch is randomised to. The controller is the best of a
+few in a trial on robots of the task: how feet tip depends on the motion.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import torch
+
+from haloid.errors import HaloidError
+from haloid.motions.load import load_motion
+from haloid.robots.entries import DEFAULT_ROBOT
+from haloid.setting_limits import check_settings
+from haloid.skills.controller.estimate import Noise
+from haloid.skills.controller.linear_feedback import FeedbackWeights
+from haloid.skills.controller.tables import ControllerTables, Feedforward, controller_tables, feedforward
+from haloid.skills.policies.actions import (
+    ActionMode,
+    Actions,
+    ControllerActions,
+    FeedforwardActions,
+    MjlabActions,
+    controller_action_tables,
+    feedforward_tables,
+)
+from haloid.skills.task.clamped import STILL_M, Clamp, clamp_of_motion
+from haloid.skills.task.environment import STEP_S, EnvironmentConfig, TrackingEnvironment
+from haloid.skills.task.randomisation import RANDOMISATIONS, RandomisationName, middle_of
+from haloid.skills.task.reference import Reference, reference_of
+from haloid.skills.task.rewards import WEIGHTS
+from haloid.skills.task.robot import TrackedRobot, robot_of_model, tracked_robot
+from haloid.skills.task.terms import tracking_terms
+from haloid.skills.task.transforms import delayed_by
+from haloid.skills.training.trial import GENTLE, MEASURED_TIMESTEP_S, ROBOTS, try_out
+from haloid.trajectories.motion import Motion
+from haloid.trajectories.mujoco_states import ModelStates
+
+FEEDFORWARD_ACTION_RATE = -0.01
+"""A tenth of mjlab's weight: feed-forward targets change quickly by themselves."""
+CLAMPED_WEIGHTS = FeedbackWeights(torque_of_limit=0.2)
+"""A foot that cannot tip lets the feedback be stiffer, and unknown loads ask for it."""
+CONTROLLERS = (
+    (FeedbackWeights(), Noise()),
+    (FeedbackWeights(), Noise(tip_return=0.15)),
+    (FeedbackWeights(), Noise(tip_rad=0.01)),
+    (FeedbackWeights(com_m=0.016, com_vel_m_s=0.18), Noise(tip_return=0.5)),
+)
+"""What is tried: assumptions about feet, and a gentler one for jumps; the first that never falls is taken."""
+
+
+_LIMITS = {
+    "noise": (0.0, 100.0),
+    "delay_s": (0.0, 1.0),
+    "robots": (1, 1_000_000),
+    "substeps": (1, 20),
+    "seed": (0, 2**32 - 1),
+    "threads": (0, 10_000),
+}
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    motions: tuple[str, ...]
+    """Names of own motions, or files."""
+    model: str = DEFAULT_ROBOT
+    """A known robot, a model file such as calibrated.xml, or a patch.json."""
+    actions: ActionMode = "feedforward"
+    randomisation: RandomisationName = "nominal"
+    clamp: str | None = None
+    """A foot that is held fixed where the motion has it, as for exploration (HALO III-A)."""
+    noise: float = 1.0
+    """Of the observations, as a part of mjlab's."""
+    delay_s: float = 0.0
+    """From a policy's targets to the servos, in whole physics steps."""
+    state_estimation: bool = False
+    learn_arms: bool = False
+    """Let the network correct the arms too; legs and waist are enough for balance and learn faster."""
+    robots: int = 512
+    substeps: int = 3
+    """Physics steps in a control step of 20 ms. Policies are measured with 4, mjlab's; 3 are faster."""
+    repair: bool = False
+    """Put soles flat and on the ground before training, for clips of other people."""
+    seed: int = 0
+    threads: int = 0
+
+    def __post_init__(self) -> None:
+        check_settings(self, _LIMITS)
+
+
+@dataclass(frozen=True)
+class Task:
+    robot: TrackedRobot
+    reference: Reference
+    environment: TrackingEnvironment
+    actions: Actions
+
+
+def build_task(config: TaskConfig) -> Task:
+    motions = [
+        load_motion(source, robot=robot_of_model(config.model), repaired=config.repair) for source in config.motions
+    ]
+    robot = tracked_robot(config.model, timestep_s=STEP_S / config.substeps, clamp=_clamp(config, motions))
+    reference = reference_of(robot, motions, [Path(source).stem for source in config.motions])
+    tables = _tables(config, robot, motions)
+    terms = tracking_terms(robot, action_rate_weight(config))
+    environment = TrackingEnvironment(robot, reference, _environment_config(config), _starts(tables), terms)
+    return Task(robot, reference, environment, _actions(config, robot, reference, tables))
+
+
+def actions_of(config: TaskConfig, reference: Reference, motions: list[Motion]) -> Actions:
+    """The action mode of a task, with the targets and gains of its training model."""
+    robot = tracked_robot(config.model, timestep_s=STEP_S / config.substeps, clamp=_clamp(config, motions))
+    return _actions(config, robot, reference, _tables(config, robot, motions))
+
+
+def _environment_config(config: TaskConfig) -> EnvironmentConfig:
+    return EnvironmentConfig(
+        robots=config.robots,
+        seed=config.seed,
+        threads=config.threads,
+        state_estimation=config.state_estimation,
+        randomisation=RANDOMISATIONS[config.randomisation],
+        transforms=delayed_by(config.delay_s),
+    )
+
+
+def _tables(config: TaskConfig, robot: TrackedRobot, motions: list[Motion]) -> Sequence[Feedforward]:
+    """One for each motion, with gains in the controller's mode; none in mjlab's."""
+    if config.actions == "mjlab":
+        return []
+    exact = tracked_robot(config.model, timestep_s=MEASURED_TIMESTEP_S, clamp=robot.clamp)
+    model = middle_of(exact, RANDOMISATIONS[config.randomisation])
+    if config.actions == "feedforward":
+        return [feedforward(model, robot.description, motion) for motion in motions]
+    if robot.clamp is not None:
+        return [controller_tables(model, robot.description, motion, CLAMPED_WEIGHTS) for motion in motions]
+    return [_best_controller(config, robot, model, motion) for motion in motions]
+
+
+def _best_controller(
+    config: TaskConfig, robot: TrackedRobot, model: mujoco.MjModel, motion: Motion
+) -> ControllerTables:
+    reference = reference_of(robot, [motion], ["motion"])
+    best, best_score = None, -np.inf
+    for weights, assumed in CONTROLLERS:
+        tables = controller_tables(model, robot.description, motion, weights, assumed)
+        actions = _actions(config, robot, reference, [tables])
+        starts, silent = _starts([tables]), torch.zeros(ROBOTS, actions.outputs)
+        found = try_out(
+            robot,
+            reference,
+            _environment_config(config),
+            starts,
+            replace(GENTLE, noise=config.noise),
+            actions,
+            lambda _, zero=silent: zero,
+        )
+        if best is None or found.score > best_score:
+            best, best_score = tables, found.score
+        if found.success == 1.0:
+            break
+    assert best is not None
+    return best
+
+
+def _starts(tables: Sequence[Feedforward]) -> ModelStates | None:
+    """A load may ask for another pose than the reference's; started in that, a robot on one leg would fall at once."""
+    if not tables:
+        return None
+    return ModelStates(
+        step_s=STEP_S,
+        qpos=np.concatenate([table.reference.qpos for table in tables]),
+        qvel=np.concatenate([table.reference.qvel for table in tables]),
+    )
+
+
+def _actions(config: TaskConfig, robot: TrackedRobot, reference: Reference, tables: Sequence[Feedforward]) -> Actions:
+    joints = len(robot.joint_names)
+    if config.actions == "mjlab":
+        return MjlabActions(joints)
+    target_rad = np.concatenate([table.target_rad for table in tables])
+    if config.actions == "feedforward":
+        arms = {joint for arm in robot.description.arms.values() for joint in arm}
+        learned = [name for name in robot.joint_names if config.learn_arms or name not in arms]
+        return FeedforwardActions(feedforward_tables(robot, target_rad, learned))
+    controllers = [table for table in tables if isinstance(table, ControllerTables)]
+    gain = np.concatenate([table.gain for table in controllers])
+    last_target_rad = np.concatenate([table.last_target_rad for table in controllers])
+    rows = controller_action_tables(robot, reference, target_rad, gain, last_target_rad)
+    return ControllerActions(rows, joints, config.state_estimation)
+
+
+def action_rate_weight(config: TaskConfig) -> float:
+    """Of the reward term of that name, in either back end."""
+    return WEIGHTS["action_rate_l2"] if config.actions == "mjlab" else FEEDFORWARD_ACTION_RATE
+
+
+def _clamp(config: TaskConfig, motions: list[Motion]) -> Clamp | None:
+    """Where the motions have the foot that is to be clamped; all of them must have it there."""
+    if config.clamp is None:
+        return None
+    clamps = [clamp_of_motion(config.clamp, motion) for motion in motions]
+    apart_m = max(float(np.linalg.norm(clamp.pos_w_m - clamps[0].pos_w_m)) for clamp in clamps)
+    if apart_m > STILL_M:
+        raise HaloidError(
+            f"{config.clamp} is to be clamped and the motions have it in places {apart_m:.3g} m apart; "
+            "train a policy for each"
+        )
+    return clamps[0]

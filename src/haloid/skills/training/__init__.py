@@ -1,0 +1,1 @@
+"""Training: PPO on the task, its run folder, checkpoints, curriculum and trials."""

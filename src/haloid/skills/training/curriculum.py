@@ -1,0 +1,50 @@
+"""Skills, from gentle to rough: how hard the robots' life is while a policy learns.
+
+In: how often episodes fail. Out: a `Difficulty`. A level between 0 and 1 rises while the policy fails less than once in
+seven seconds and falls when it fails more than twice in five; disturbances at reset, pushes and the
+differences between robots grow with it, and the thresholds that end an episode tighten to mjlab's.
+"""
+
+import math
+from dataclasses import dataclass
+
+from haloid.skills.task.difficulty import Difficulty
+
+RISE_BELOW_FAILURES_A_S, FALL_ABOVE_FAILURES_A_S = 0.15, 0.4
+RISE, FALL = 0.04, 0.02
+GENTLEST_RESET = 0.05
+LEAST_RANDOMISATION = 0.1
+LOOSEST_TERMINATION = 1.2
+STAGES = 5
+"""In which robots grow different: to change all bodies takes as long as a control step of all robots."""
+
+
+@dataclass(kw_only=True)
+class Curriculum:
+    hardest: float = 1.0
+    """The level it may rise to: 1 is all of mjlab's disturbances."""
+    noise: float = 1.0
+    """Of the observations, as a part of mjlab's; it does not change."""
+    level: float = 0.0
+
+    def update(self, failures_a_s: float) -> None:
+        if failures_a_s < RISE_BELOW_FAILURES_A_S:
+            self.level = min(self.hardest, self.level + RISE)
+        elif failures_a_s > FALL_ABOVE_FAILURES_A_S:
+            self.level = max(0.0, self.level - FALL)
+
+    @property
+    def difficulty(self) -> Difficulty:
+        return Difficulty(
+            reset=GENTLEST_RESET + (1 - GENTLEST_RESET) * self.level,
+            push=self.level,
+            noise=self.noise,
+            randomisation=LEAST_RANDOMISATION + (1 - LEAST_RANDOMISATION) * self._level_of_stage,
+            termination=LOOSEST_TERMINATION - (LOOSEST_TERMINATION - 1) * self.level,
+        )
+
+    @property
+    def _level_of_stage(self) -> float:
+        """The level when the present stage began."""
+        stage_height = self.hardest / STAGES
+        return math.floor(self.level / stage_height + 1e-9) * stage_height if stage_height else 0.0

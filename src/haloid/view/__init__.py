@@ -1,0 +1,1 @@
+"""View: recordings, identifications, motions, rollouts and policies as a robot that moves, in a browser or a file."""

@@ -1,0 +1,1 @@
+"""What can be shown: each source becomes what the stage plays."""

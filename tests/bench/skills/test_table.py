@@ -1,0 +1,65 @@
+"""Policies on the true robot: real files, real runs, and the row that a table makes of them."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("onnxruntime")
+pytest.importorskip("mjbatch")
+pytest.importorskip("onnx")
+
+from tests.bench.evaluations import fell, measured, ran
+from tests.skills.small_policies import untrained_policy
+from tests.skills.task.test_reference import cut
+
+from haloid.bench.skills.payload_methods import true_spec
+from haloid.bench.skills.table import measure
+from haloid.motions.load import load_motion
+from haloid.robots.description import describe
+from haloid.skills.evaluation.evaluate import EvaluationConfig, evaluate
+from haloid.skills.policies.deployed import DeployedPolicy
+from haloid.skills.policies.export import export_onnx
+from haloid.skills.task.robot import tracked_robot, tracked_robot_of
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model-based controller of the nominal robot alone, for half a second of standing."""
+    path = tmp_path_factory.mktemp("policies") / "policy.onnx"
+    motion = cut(load_motion("stand"), 0, 30)
+    export_onnx(untrained_policy(tracked_robot("g1"), [motion], ["stand"], "controller"), path)
+    return path
+
+
+def test_policies_run_on_the_loaded_robot_with_noise_and_delay(policy):
+    said: list[str] = []
+    policies = {"stand": {"halo": policy, "wdr": policy}, "squat": {}, "wave": {"cm": policy}}
+    found = measure(policies, 2, 3, said.append)
+    assert [(one.motion, one.method) for one in found] == [("stand", "wdr"), ("stand", "halo"), ("wave", "cm")]
+    assert said == ["running stand, WDR", "running stand, HALO", "running wave, CM"]
+    config = EvaluationConfig(starts=2, seed=3, delay_s=0.005, noise=0.2)
+    assert found[0].evaluation.config == config
+    expected = evaluate(DeployedPolicy(policy), tracked_robot_of(true_spec(), describe("g1")), config)
+    unloaded = evaluate(DeployedPolicy(policy), tracked_robot("g1"), config)
+    qpos = found[0].evaluation.runs[0].qpos
+    np.testing.assert_array_equal(qpos, expected.runs[0].qpos)
+    assert np.abs(qpos - unloaded.runs[0].qpos).max() > 0.01, "the load shows"
+
+
+def test_another_delay_may_be_asked_for(policy):
+    found = measure({"stand": {"cm": policy}}, 1, 0, lambda _: None, delay_s=0.0)
+    assert found[0].evaluation.config.delay_s == 0.0
+
+
+def test_a_row_has_the_errors_of_all_runs_and_none_where_a_fall_has_no_end():
+    one = measured("walk", "cm", ran(e_g_mpjpe_mm=10.0, e_epos_m=0.1), fell(0.25, e_g_mpjpe_mm=70.0))
+    assert one.mean("e_g_mpjpe_mm") == 40.0
+    assert math.isnan(one.mean("e_epos_m"))
+    row = one.row(("e_g_mpjpe_mm", "e_epos_m"))
+    expected = {"motion": "walk", "method": "cm", "runs": 2, "success": 0.5, "survival": 0.625}
+    assert row == {**expected, "e_g_mpjpe_mm": 40.0, "e_epos_m": None}
+    json.dumps(row, allow_nan=False)

@@ -1,0 +1,57 @@
+"""Every benchmark runs as a command with its smallest settings, and writes what it prints."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from haloid.bench import BENCHMARKS
+from haloid.cli import main as cli
+
+ARM_LOGS = Path("../shared/data/logs/so101").resolve()
+SMALLEST = {
+    "table2": "--quick",
+    "table4": "--robots 1",
+    "noise": "--seeds 1",
+    "sysid": "--seeds 1 --fragments 2 --rows 5 --sysid-iterations 2",
+    "payloads": "--seeds 1",
+    "scaling": "--repeats 1 --fragments 2 --rows 4",
+    "engines": "--fragments 2 --rows 3 --repeats 1 --no-mjx",
+    "excitation": "--multi-sines 1 --runs 1",
+    "data": "--seeds 1",
+    "real-arm": f"--logs {ARM_LOGS} --start-gains 998 --runs 2",
+    "throughput": "--iterations 1 --mjlab-robots 2 --mjlab-steps 1",
+    "controller": "--starts 2 --motions stand",
+    "table3": "--starts 2 --motions stand --iterations 1",
+    "walk": "--hours 0",
+    "yaw-jump": "--hours 0",
+    "maneuvers": "--hours 0",
+}
+"""With no time for trainings, the tables of long motions say that they are not trained yet."""
+NEEDS = {
+    "table2": ["cma"],
+    "sysid": ["mujoco.sysid", "cma"],
+    "throughput": ["mjlab"],
+    **dict.fromkeys(["controller", "table3", "walk", "yaw-jump", "maneuvers"], ("rsl_rl", "mjbatch", "onnxruntime")),
+}
+
+
+def test_every_benchmark_is_run_here():
+    assert set(SMALLEST) == set(BENCHMARKS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALLEST)
+def test_a_benchmark_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    for package in NEEDS.get(name, []):
+        pytest.importorskip(package)
+    if name == "real-arm" and not ARM_LOGS.is_dir():
+        pytest.skip(f"there are no logs of a real arm in {ARM_LOGS}")
+    monkeypatch.chdir(tmp_path)  # where trainings and results go by default
+    assert cli.main(["bench", name, *SMALLEST[name].split(), "--out", "result"]) == 0
+    document = json.loads((tmp_path / "result" / "result.json").read_text(encoding="utf-8"))
+    assert document["benchmark"] == name
+    assert document["rows"] or "run the command again to go on" in document["notes"][0]
+    for target in document["targets"]:
+        assert target["target"] in " ".join(capsys.readouterr().out.split())
+        break

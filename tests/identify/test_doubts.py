@@ -1,0 +1,124 @@
+"""What should not be trusted is said by name: joints that jam or hit something, a clamp that slips, a wrong gain."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.identify.arm import ARM, SHAKE, lab_arm, write_arm
+
+from haloid.identify.results.answer import answer
+from haloid.identify.stages import Identification, Settings, identify
+from haloid.lab.aging import Aging
+from haloid.lab.loads import RigidLoad, bar, sphere
+from haloid.lab.record import design, record
+from haloid.lab.robot import LabRobot
+from haloid.lab.sensors import Sensors
+from haloid.recordings.recording import Recording
+
+NOISY = Sensors(noise_rad=5e-4, quantise=False)
+SETTINGS = Settings(payload_links=("hand",), rows=12, fragments=20)
+BALL = RigidLoad("hand", sphere(1.5, 0.08, np.array([0.03, 0.02, -0.1])))
+AGING = Aging(seed=1, mass_fraction=0.03, com_m=0.005)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("arm")
+
+
+@pytest.fixture(scope="module")
+def sound(folder) -> str:
+    return write_arm(folder)
+
+
+def run_of(folder: Path, sound: str, seed: int, loads=(), was: str = "", really: str = "") -> Recording:
+    """Commands for a sound arm, played on one that is not; the recording tells of the sound one."""
+    robot = lab_arm(sound, loads, AGING)
+    reference = design(robot, SHAKE, seed)
+    if was:
+        assert was in ARM
+        broken = folder / "broken.xml"
+        broken.write_text(ARM.replace(was, really))
+        robot = lab_arm(str(broken), loads, AGING)
+    return replace(record(robot, NOISY, reference, seed=seed)[0], robot=sound)
+
+
+@pytest.fixture(scope="module")
+def unloaded(folder, sound) -> Recording:
+    return run_of(folder, sound, 1)
+
+
+def doubts_of(found: Identification, start: str) -> str:
+    assert answer(found).doubts == found.doubts
+    return " ".join(doubt for doubt in found.doubts if doubt.startswith(start))
+
+
+def test_a_sound_robot_raises_none(folder, sound, unloaded):
+    loaded = run_of(folder, sound, 2, (BALL,))
+    assert identify([unloaded], [loaded], SETTINGS).doubts == ()
+    assert identify([], [run_of(folder, sound, 3, (BALL,))], replace(SETTINGS, stages="one")).doubts != ()  # worn
+
+
+def test_a_jammed_joint_is_named(folder, sound, unloaded):
+    wrist = '<joint name="wrist" axis="0 1 0"/>'
+    jammed = run_of(folder, sound, 2, (BALL,), wrist, '<joint name="wrist" axis="0 1 0" frictionloss="8"/>')
+    assert "wrist" in doubts_of(identify([unloaded], [jammed], SETTINGS), "stage 2: no model explains the readings of")
+
+
+def test_links_that_touch_are_named(folder, sound, unloaded):
+    elbow = '<joint name="elbow" axis="1 0 0"/>'
+    blocked = run_of(folder, sound, 2, (BALL,), elbow, '<joint name="elbow" axis="1 0 0" range="-2 1.3"/>')
+    assert "elbow" in doubts_of(identify([unloaded], [blocked], SETTINGS), "stage 2: no model explains the readings of")
+
+
+def test_a_clamp_that_slips_is_noticed(folder, sound, unloaded):
+    runs = [run_of(folder, sound, 2, (BALL,))]
+    runs.append(run_of(folder, sound, 3, (BALL,), 'name="base" pos="0 0 1.5"', 'name="base" euler="0 0.1 0"'))
+    assert "shoulder" in doubts_of(identify([unloaded], runs, SETTINGS), "stage 2: no model explains the readings of")
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.1])
+def test_a_wrong_gain_is_named(folder, sound, unloaded, factor):
+    kp = unloaded.kp * [1, factor, 1]
+    runs = [replace(run, kp=kp) for run in (unloaded, run_of(folder, sound, 2, (BALL,)))]
+    found = identify(runs[:1], runs[1:], SETTINGS)
+    assert "elbow" in doubts_of(found, "stage 1: the robot would be far from its data sheet: ")
+
+
+def test_a_base_that_the_load_drags_is_told_and_can_be_frozen(folder, sound, unloaded):
+    """Joints that rub more under load: the loaded runs know another robot."""
+    wrist = '<joint name="wrist" axis="0 1 0"/>'
+    loaded = run_of(folder, sound, 2, (BALL,), wrist, '<joint name="wrist" axis="0 1 0" damping="0.15"/>')
+    free = identify([unloaded], [loaded], SETTINGS)
+    assert "wrist.damping" in doubts_of(free, "stage 2: the loaded recordings moved the robot itself away from")
+    frozen = identify([unloaded], [loaded], replace(SETTINGS, base="frozen"))
+    assert not doubts_of(frozen, "stage 2: the loaded recordings moved")
+    names = [column.name for column in frozen.stage2.unknowns.columns]
+    damping = names.index("wrist.damping")
+    before = frozen.stage1.physics.damping[frozen.physics.joint_index("wrist")]
+    assert frozen.stage2.values[damping] == pytest.approx(before, rel=1e-9) != free.stage2.values[damping]
+
+
+def test_a_frozen_base_keeps_its_uncertainty(folder, sound, unloaded):
+    loaded = run_of(folder, sound, 2, (BALL,))
+    free, frozen = (identify([unloaded], [loaded], replace(SETTINGS, base=base)) for base in ("free", "frozen"))
+    told = [answer(found).payload[0] for found in (free, frozen)]
+    for one in told:
+        assert abs(one.mass_kg.value - 1.5) < 4 * one.mass_kg.std
+        assert np.all(np.abs(one.com_in_link_m.value - BALL.payload.com_in_link_m) < 4 * one.com_in_link_m.std)
+    assert told[1].mass_kg.std >= 0.9 * told[0].mass_kg.std  # loaded data no longer corrects the base
+
+
+@pytest.mark.slow
+def test_a_g1_with_a_blocked_elbow_and_a_wrong_gain_is_doubted():
+    """Its left elbow's gain is not the one recorded, and its right elbow carries what nobody told of."""
+    links = ("torso_link", "left_wrist_yaw_link")
+    load = RigidLoad("left_wrist_yaw_link", bar(2.0, 0.5, 0.02, np.array([0.1, 0.0, 0.0]), np.array([1.0, 0, 0, 0])))
+    unloaded = record(LabRobot(), Sensors(noise_rad=5e-4), seed=1)[0]
+    loaded = record(LabRobot(loads=(load,)), Sensors(noise_rad=5e-4), seed=2)[0]
+    settings = Settings(links, fragments=8, rows=12)
+    assert identify([unloaded], [loaded], settings).doubts == ()
+    factor = np.where(np.array(unloaded.joint_names) == "left_elbow_joint", 0.7, 1.0)
+    wrong = [replace(run, kp=run.kp * factor) for run in (unloaded, loaded)]
+    assert "left_elbow" in " ".join(identify(wrong[:1], wrong[1:], settings).doubts)

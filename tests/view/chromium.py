@@ -1,0 +1,50 @@
+"""Debian's Chromium, headless and without a graphics card, for pages that have to be seen to be tested."""
+
+import io
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+FLAGS = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--use-gl=angle", "--use-angle=swiftshader"),
+    "--enable-unsafe-swiftshader",
+)
+
+
+@contextmanager
+def chromium(profile: Path, width_px: int = 900, height_px: int = 560, *, dark: bool = False) -> Iterator:
+    """A browser with a fresh profile; the test is skipped, saying so, where there is none."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("needs Chromium and its driver: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    try:
+        size = {"width": width_px, "height": height_px, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        yield browser
+    finally:
+        browser.quit()
+
+
+def screenshot(browser) -> np.ndarray:
+    """(height, width, 3)"""
+    return np.asarray(Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")).astype(int)
+
+
+def errors(browser) -> list[str]:
+    """What the page complained about."""
+    return [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
