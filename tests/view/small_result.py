@@ -1,10 +1,12 @@
-"""A small identification: three seconds of a G1 with a load on its torso, in one stage."""
+"""A small identification: three seconds of a G1 with a box before its chest, in one stage."""
 
 from pathlib import Path
 
+import numpy as np
+
 from haloid.api.identification import identify
 from haloid.lab.excitation import Excitation
-from haloid.lab.loads import halo_setting
+from haloid.lab.loads import RigidLoad, box
 from haloid.lab.record import record
 from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors
@@ -14,11 +16,11 @@ from haloid.recordings.files.write import write_recording
 
 def small_result(folder: Path) -> Path:
     """Writes loaded.csv and result/ into `folder`, and returns it."""
-    made, _ = record(
-        LabRobot(loads=halo_setting(1)[:1]), Sensors(noise_rad=5e-4), Excitation(duration_s=3.0), seed=2, name="loaded"
+    load = RigidLoad(
+        "torso_link", box(6.0, np.full(3, 0.2), np.array([0.22, 0.0, 0.15]), np.array([1.0, 0.0, 0.0, 0.0]))
     )
+    sensors, excitation = Sensors(noise_rad=2e-4), Excitation(duration_s=3.0)
+    made, _ = record(LabRobot(loads=(load,)), sensors, excitation, seed=2, name="loaded")
     recording = read_recording(write_recording(made, folder / "loaded"))
-    identify([], recording, "torso_link", stages="one", payload_model="halo", fragments=4, rows=8).save(
-        folder / "result"
-    )
+    identify([], recording, "torso_link", stages="one", fragments=8, rows=12).save(folder / "result")
     return folder
