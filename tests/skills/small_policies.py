@@ -29,6 +29,7 @@ def untrained_policy(
     *,
     state_estimation: bool = False,
     seed: int | None = None,
+    hidden: Sequence[int] = (64, 32),
 ) -> TrackingPolicy:
     """With a seed the network's parameters are drawn, without one they are zero; mjlab alone takes several motions."""
     reference = reference_of(robot, motions, names)
@@ -42,7 +43,7 @@ def untrained_policy(
         targets = tables.target_rad, tables.gain, tables.last_target_rad
         actions = ControllerActions(controller_action_tables(robot, reference, *targets), joints, state_estimation)
     random = torch.Generator().manual_seed(seed or 0)
-    network = Mlp(term_columns(joints, state_estimation).width, [64, 32], actions.outputs)
+    network = Mlp(term_columns(joints, state_estimation).width, hidden, actions.outputs)
     for parameter in network.parameters():
         drawn = torch.randn(parameter.shape, generator=random) / parameter.shape[-1] ** 0.5
         parameter.data.copy_(drawn if seed is not None else torch.zeros_like(parameter))

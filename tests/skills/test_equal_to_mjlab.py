@@ -144,3 +144,30 @@ def test_an_action_means_mjlabs_target(scene, robot, motion):
     scene.env.action_manager.apply_action()
     target = robot.default_joint_pos_rad + robot.action_scale_rad * state.action - state.encoder_bias_rad
     np.testing.assert_allclose(target, scene.robot.data.joint_pos_target, atol=1e-5)
+
+
+def test_the_metadata_of_a_policy_are_mjlabs(scene, robot, motion):
+    """Every key that mjlab writes, with the same values to mjlab's three decimals."""
+    from mjlab.rl.exporter_utils import get_base_metadata, list_to_csv_str
+    from tests.skills.small_policies import untrained_policy
+
+    from haloid.skills.policies.export import metadata_of
+
+    ours = metadata_of(untrained_policy(robot, [motion], ["lively"], state_estimation=True))
+    theirs = get_base_metadata(scene.env, "tests/run")
+    assert set(theirs) | {"anchor_body_name", "body_names"} <= set(ours)
+    for key, value in theirs.items():
+        text = list_to_csv_str(value) if isinstance(value, list) else str(value)
+        assert _rounded(ours[key]) == _rounded(text), key
+
+
+def _rounded(text: str) -> list[list[str]]:
+    """Numbers to three decimals, whatever they were written with; words as they are."""
+
+    def read(word: str) -> str:
+        try:
+            return f"{float(word) + 0.0:.3f}"
+        except ValueError:
+            return word
+
+    return [[read(part) for part in entry.split(";")] for entry in text.split(",")]

@@ -16,7 +16,7 @@ from tests.skills.small_policies import untrained_policy  # noqa: E402
 from haloid.errors import HaloidError  # noqa: E402
 from haloid.motions.load import load_motion  # noqa: E402
 from haloid.skills.policies import export  # noqa: E402
-from haloid.skills.policies.actions import ControllerActions  # noqa: E402
+from haloid.skills.policies.actions import ControllerActions, FeedforwardActions, feedforward_tables  # noqa: E402
 from haloid.skills.policies.export import export_onnx  # noqa: E402
 
 MJLAB_OUTPUTS = ["actions", "joint_pos", "joint_vel", "body_pos_w", "body_quat_w", "body_lin_vel_w", "body_ang_vel_w"]
@@ -63,6 +63,47 @@ def test_the_clip_inside_is_clamped_at_both_ends(exported):
             np.testing.assert_array_equal(found[0], getattr(policy.reference, name)[frame])
 
 
+@pytest.mark.parametrize("mode", ["feedforward", "controller"])
+def test_both_conventions_of_the_frame_index_lead_to_the_same_actions(robot, motion, tmp_path: Path, mode):
+    """mjlab passes the frame that is observed. BeyondMimic's runner observes what the file returned before, and counts
+    on; it begins with a call whose actions it throws away."""
+    policy = untrained_policy(robot, [motion], ["lively"], mode, seed=3)
+    export_onnx(policy, tmp_path / "policy.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "policy.onnx"))
+    rest = np.random.default_rng(0).normal(size=(1, policy.observation_width - 58)).astype(np.float32)
+
+    def run(observation, time_step):
+        return session.run(
+            ["actions", "joint_pos", "joint_vel"],
+            {"obs": observation, "time_step": np.array([[time_step]], np.float32)},
+        )
+
+    _, *shown = run(np.zeros((1, policy.observation_width), np.float32), 0)
+    differences = []
+    for frame in range(policy.frames):
+        observation = np.concatenate([*shown, rest], axis=1)
+        np.testing.assert_array_equal(observation[0, :29], policy.reference.joint_pos[frame])
+        by_mjlab, *_ = run(observation, frame)
+        by_beyondmimic, *shown = run(observation, frame + 1)
+        np.testing.assert_array_equal(by_beyondmimic, by_mjlab)
+        with torch.no_grad():
+            next_frame = torch.tensor([min(frame + 1, policy.frames - 1)])
+            one_late = policy(torch.from_numpy(observation), next_frame).numpy()
+        differences.append(np.abs(one_late - by_mjlab).max())
+    assert max(differences) > 0.1  # what the wrong convention would have cost
+
+
+def test_a_policy_of_a_minute_has_at_most_five_megabytes(robot, tmp_path: Path):
+    frames = 60 * 50
+    policy = untrained_policy(robot, [load_motion("stand")], ["minute"], hidden=(512, 256, 128))
+    policy.reference = policy.reference.at(np.arange(frames) % policy.frames)
+    tables = feedforward_tables(robot, policy.reference.joint_pos, robot.joint_names)
+    policy.actions = FeedforwardActions(tables)
+    export_onnx(policy, tmp_path / "policy.onnx")
+    assert policy.frames == frames
+    assert 3e6 < (tmp_path / "policy.onnx").stat().st_size < 5e6
+
+
 def test_inputs_have_mjlabs_names_and_fixed_shapes(exported):
     policy, path = exported
     inputs = {entry.name: (entry.shape, entry.type) for entry in onnxruntime.InferenceSession(str(path)).get_inputs()}
@@ -91,6 +132,10 @@ def test_metadata_are_mjlabs_at_full_precision(exported, robot):
         ("action_scale", robot.action_scale_rad),
     ):
         assert [float(text) for text in metadata[key].split(",")] == values.tolist(), key
+    assert metadata["observation_terms_scale"] == ",".join(["1.0"] * len(terms))
+    assert metadata["observation_terms_clip"] == ",".join(["-inf;inf"] * len(terms))
+    assert metadata["observation_terms_history_length"] == ",".join(["0"] * len(terms))
+    assert metadata["observation_terms_flatten_history_dim"] == ",".join(["1"] * len(terms))
     assert metadata["motions"] == "stand"
     assert metadata["first_frames"] == "0"
 

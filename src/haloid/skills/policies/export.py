@@ -5,6 +5,11 @@ In: a `TrackingPolicy`. Out: policy.onnx with inputs `obs` (1, N) and `time_step
 `body_pos_w`, `body_quat_w`, `body_lin_vel_w`, `body_ang_vel_w` of the tracked bodies. Metadata are mjlab's,
 comma-joined, numbers to their last digit, and a few of this package's own.
 
+Runners count frames in two ways. mjlab passes the frame that the observation shows. BeyondMimic's runner observes what
+the file returned last time and passes the next index, observed frame + 1. Actions that look tables up need the observed
+frame; the file finds it out: where the observation's command is frame `time_step` − 1 and not `time_step`, it acts for
+the former. The clip's outputs are always those of `time_step`.
+
 What was written is run and compared with the torch module before it gets its name: a file that exists agrees.
 """
 
@@ -30,6 +35,8 @@ CLIP = tuple(Poses.__dataclass_fields__)
 """Outputs after `actions`, in mjlab's order."""
 PARITY = 1e-5
 """Greatest difference between the file and torch, as a part of the greatest action."""
+SAME_COMMAND = 1e-4
+"""rad and rad/s: a command this near a frame is that frame; it has no noise, and comes from the file itself."""
 _TRIALS = 100
 
 
@@ -44,6 +51,9 @@ class ExportError(HaloidError):
 class _Deployed(nn.Module):
     """The policy and its clip with mjlab's inputs and outputs."""
 
+    joint_pos: torch.Tensor
+    joint_vel: torch.Tensor
+
     def __init__(self, policy: TrackingPolicy) -> None:
         super().__init__()
         self.policy = policy
@@ -52,7 +62,18 @@ class _Deployed(nn.Module):
 
     def forward(self, obs: torch.Tensor, time_step: torch.Tensor) -> tuple[torch.Tensor, ...]:
         frame = torch.clamp(time_step.long().squeeze(-1), min=0, max=self.policy.frames - 1)
-        return (self.policy(obs, frame), *(getattr(self, name)[frame] for name in CLIP))
+        return (self.policy(obs, self._observed(obs, frame)), *(getattr(self, name)[frame] for name in CLIP))
+
+    def _observed(self, obs: torch.Tensor, frame: torch.Tensor) -> torch.Tensor:
+        """The frame that `obs` shows: `frame`, or the one before it where the command says so."""
+        before = torch.clamp(frame - 1, min=0)
+        away, away_before = self._away_from(obs, frame), self._away_from(obs, before)
+        return torch.where((away_before < SAME_COMMAND) & (away_before < away), before, frame)
+
+    def _away_from(self, obs: torch.Tensor, frame: torch.Tensor) -> torch.Tensor:
+        """(N,) greatest difference between the command and the frame's joint angles and velocities."""
+        command = torch.cat([self.joint_pos[frame], self.joint_vel[frame]], dim=1)
+        return torch.amax(torch.abs(obs[:, : command.shape[1]] - command), dim=1)
 
 
 def export_onnx(policy: TrackingPolicy, path: Path) -> None:
@@ -79,6 +100,7 @@ def export_onnx(policy: TrackingPolicy, path: Path) -> None:
 def metadata_of(policy: TrackingPolicy) -> dict[str, str]:
     """mjlab's metadata and ours, as the file states them."""
     facts = policy.facts
+    terms = len(facts.observation_names)
     return {
         "run_path": facts.run,
         "joint_names": _joined(facts.joint_names),
@@ -87,6 +109,10 @@ def metadata_of(policy: TrackingPolicy) -> dict[str, str]:
         "default_joint_pos": _joined(facts.default_joint_pos_rad),
         "command_names": "motion",
         "observation_names": _joined(facts.observation_names),
+        "observation_terms_scale": _joined([1.0] * terms),
+        "observation_terms_flatten_history_dim": _joined([1] * terms),
+        "observation_terms_history_length": _joined([0] * terms),
+        "observation_terms_clip": _joined(["-inf;inf"] * terms),
         "action_scale": _joined(facts.action_scale_rad),
         "anchor_body_name": facts.anchor,
         "body_names": _joined(facts.body_names),
