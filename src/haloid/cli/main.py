@@ -48,6 +48,7 @@ COMMANDS = {
     "train": "skills.train",
     "evaluate": "skills.evaluate",
     "export": "skills.export",
+    "delta": "delta.commands",
     "view": "view",
     "bench": "bench",
     "doctor": "doctor",

@@ -165,7 +165,7 @@ class TrackingEnvironment:
             now = Now(
                 qpos=simulation.qpos,
                 qvel=simulation.qvel,
-                held_rad=simulation.ctrl.copy(),
+                held_rad=simulation.held_rad.copy(),
                 episode_step=self.episode_step,
                 timestep_s=float(self.robot.model.opt.timestep),
                 random=self.random,
@@ -222,6 +222,7 @@ class TrackingEnvironment:
         self.diverged = int(state["diverged"])
         self.random.bit_generator.state = state["random"]
         self.simulation.sense()
+        self.simulation.held_rad[:] = self.simulation.ctrl
 
     def _rescue(self, robots: np.ndarray, before: np.ndarray) -> None:
         """Tell what is needed to see the divergence again, and put the robots where they should be."""

@@ -6,8 +6,12 @@ with sensors for the bodies that are tracked; and the numbers of mjlab's action 
 target = default + scale·action with scale = 0.25·effort/kp.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -22,6 +26,9 @@ from haloid.robots.patch import apply_patch, read_patch
 from haloid.robots.servos import set_servos
 from haloid.robots.sole import colliding_geoms
 from haloid.skills.task.clamped import Clamp, hold
+
+if TYPE_CHECKING:
+    from haloid.skills.task.simulation import Servos
 
 ACTION_SCALE_OF_EFFORT = 0.25
 SOFT_LIMIT_FACTOR = 0.9
@@ -50,6 +57,8 @@ class TrackedRobot:
     """(n, 2) the middle 90 % of each joint's range."""
     clamp: Clamp | None = None
     """A foot that is held fixed in the world; None: the robot is free."""
+    servos: Callable[[TrackedRobot, int], Servos] | None = None
+    """Makes the servos of so many of these robots; None: the model's own."""
 
     @property
     def action_scale_rad(self) -> np.ndarray:

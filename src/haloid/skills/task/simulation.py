@@ -5,6 +5,7 @@ views of the batch: (N, …), one row for each robot.
 """
 
 import time
+from typing import Protocol
 
 import mujoco
 import numpy as np
@@ -15,6 +16,18 @@ from haloid.skills.task.transforms import Command
 
 FASTEST = 1e3
 """m/s and rad/s; a simulation beyond it has diverged, and a step or two later MuJoCo refuses to factor its matrices."""
+
+
+class Servos(Protocol):
+    """Servos other than the model's own, such as those of a stand-in for a real robot."""
+
+    def reset(self, robots: np.ndarray, held_rad: np.ndarray) -> None:
+        """These robots start anew, at rest under (k, n) targets."""
+        ...
+
+    def __call__(self, target_rad: np.ndarray, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
+        """(N, n) what the model's servos are to be told for the next physics step, for the targets they are sent."""
+        ...
 
 
 class Simulation:
@@ -32,6 +45,9 @@ class Simulation:
         self.qpos, self.qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
         self.ctrl, self.warmstart = self.batch.bind("ctrl"), self.batch.bind("qacc_warmstart")
         self._sensors = self.batch.bind("sensordata", np.float32)
+        self.held_rad = self.ctrl.copy()
+        """(N, n) the targets that were sent last; `ctrl` is what the model's servos make of them."""
+        self._servos = None if robot.servos is None else robot.servos(robot, robots)
         self.seconds = 0.0
         """Time spent in MuJoCo."""
 
@@ -41,7 +57,7 @@ class Simulation:
         self._flags[:] = self._flags_in_steps
         refused = np.zeros(self._robots, dtype=bool)
         for target_rad, steps in command:
-            self.ctrl[:] = target_rad
+            self.held_rad[:] = self.ctrl[:] = target_rad
             if steps:
                 refused |= self._advance(steps)
         self.seconds += time.perf_counter() - started
@@ -51,7 +67,10 @@ class Simulation:
         """A simulation that MuJoCo refuses stays as it was, its clock too, while the others go on."""
         clock = self.state[:, 0].copy()
         try:
-            self.batch.step(nstep=steps)
+            if self._servos is None:
+                self.batch.step(nstep=steps)
+            else:
+                self.batch.step(nstep=steps, callback=self._serve)
         except RuntimeError:
             refused = np.asarray(self.state[:, 0] == clock)
             if not refused.any():
@@ -59,11 +78,23 @@ class Simulation:
             return refused
         return np.zeros(self._robots, dtype=bool)
 
+    def _serve(self, step: int, state: np.ndarray, ctrl: np.ndarray) -> None:
+        """Before a physics step; `state` is MuJoCo's clock, qpos and qvel."""
+        assert self._servos is not None
+        end = 1 + self._robot.model.nq
+        ctrl[:] = self._servos(self.held_rad, state[:, 1:end], state[:, end : end + self._robot.model.nv])
+
     def put(self, robots: np.ndarray, qpos: np.ndarray, qvel: np.ndarray) -> None:
         """Put these robots into states; their servos hold the joints where they are."""
         self.qpos[robots], self.qvel[robots] = qpos, qvel
         self.warmstart[robots] = 0.0
-        self.ctrl[robots] = qpos[:, 7:]
+        self.hold(robots, qpos[:, 7:])
+
+    def hold(self, robots: np.ndarray, held_rad: np.ndarray) -> None:
+        """The targets that these robots' servos have held for a long time."""
+        self.held_rad[robots] = self.ctrl[robots] = held_rad
+        if self._servos is not None:
+            self._servos.reset(robots, held_rad)
 
     def sense(self, robots: np.ndarray | None = None) -> None:
         """Bring the sensors of these robots (None: all) up to date; physics steps leave them out."""

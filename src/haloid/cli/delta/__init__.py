@@ -1,0 +1,1 @@
+"""`haloid delta`: learn what the simulator lacks, and use it."""

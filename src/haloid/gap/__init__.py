@@ -1,0 +1,1 @@
+"""What parameters cannot explain: stand-ins for the real robot, and models of what a simulator lacks."""

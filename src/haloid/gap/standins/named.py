@@ -1,0 +1,46 @@
+"""The stand-ins by name, and what is expected of each method on each, written down before any run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from haloid.errors import HaloidError
+from haloid.gap.standins.twin import twin
+from haloid.gap.standins.worn import worn
+from haloid.robots.entries import DEFAULT_ROBOT
+from haloid.skills.task.robot import TrackedRobot, tracked_robot
+
+
+@dataclass(frozen=True)
+class StandIn:
+    summary: str
+    robot: Callable[[str], TrackedRobot]
+    """Of a robot's name."""
+    expected: str
+    """Which method should explain it best."""
+
+
+STAND_INS = {
+    "nominal": StandIn(
+        "the model itself: no gap",
+        tracked_robot,
+        "nothing to learn; a method that makes the replay worse than OpenLoop overfits",
+    ),
+    "twin": StandIn(
+        "worn motors, backlash, delay and the ankles' linkage: no parameter of the model expresses them",
+        twin,
+        "delta action; parameters alone stay behind it, and both together are at least as good",
+    ),
+    "worn": StandIn(
+        "payload, link and joint wear, weaker servos: parameters of the model express all of it",
+        worn,
+        "identification; delta action stays behind it, and adds little to it",
+    ),
+}
+
+
+def stand_in(name: str, robot: str = DEFAULT_ROBOT) -> TrackedRobot:
+    if name not in STAND_INS:
+        raise HaloidError(f"there is no stand-in «{name}». Choose one of: {', '.join(STAND_INS)}")
+    return STAND_INS[name].robot(robot)
