@@ -31,14 +31,14 @@ JSON_KEYS = ["format", "robot", "clamp", "support", "actuation", "kp", "kd", "pa
 
 def outcome(path: Path) -> str:
     """ "read", or the message of the error."""
-    started_s = time.perf_counter()
+    started_s = time.process_time()
     try:
         result = "read" if isinstance(read_recording(path, allow_gaps=True), Recording) else "nothing"
     except HaloidError as error:
         result = str(error)
         result.encode()  # can be printed
         assert len(result) < 2000
-    assert time.perf_counter() - started_s < MAX_SECONDS
+    assert time.process_time() - started_s < MAX_SECONDS
     assert result != "nothing"
     return result
 

@@ -18,9 +18,7 @@ from haloid.robots.inertia import (
     find_link,
     perturb,
     principal_axes,
-    read_link,
     read_links,
-    write_link,
     write_links,
 )
 from haloid.robots.load import load_spec
@@ -64,7 +62,7 @@ def test_a_written_link_has_the_kinetic_energy_of_its_points(seed):
     body = spec.worldbody.add_body(name="cloud")
     body.add_freejoint()
     body.add_geom(size=[0.1, 0, 0])
-    write_link(spec, "cloud", of_points(masses, points))
+    write_links(spec, {"cloud": of_points(masses, points)})
     model = spec.compile()
     data = mujoco.MjData(model)
     data.qvel[:] = rng.normal(size=6)
@@ -98,7 +96,7 @@ def test_detaching_nothing_has_no_centre_of_mass():
 def test_attached_payload_moves_as_a_welded_body_of_mujoco():
     payload = Payload(3.0, np.array([0.05, -0.1, 0.2]), np.diag([0.02, 0.03, 0.04]))
     attached, welded = load_spec("g1"), load_spec("g1")
-    write_link(attached, "torso_link", attach(read_link(attached, "torso_link"), payload))
+    write_links(attached, {"torso_link": attach(read_links(attached)["torso_link"], payload)})
     box = welded.body("torso_link").add_body(name="box", pos=payload.com_in_link_m, explicitinertial=True)
     box.mass, box.ipos, box.inertia = 3.0, [0, 0, 0], [0.02, 0.03, 0.04]
     found, expected = (
@@ -116,7 +114,7 @@ def test_geoms_of_known_inertia_compose_as_mujoco_composes_them():
     box = LinkParameters(2.0, [0.1, 0, 0.2], 2 / 3 * np.diag([0.13, 0.1, 0.05]))
     ball = Payload(1.5, np.array([0, -0.3, 0]), 0.4 * 1.5 * 0.15**2 * np.eye(3))
     assert_links_equal(
-        read_link(mujoco.MjSpec.from_string(text), "part"), attach(box, ball), atol=1e-8
+        read_links(mujoco.MjSpec.from_string(text))["part"], attach(box, ball), atol=1e-8
     )  # MuJoCo's own precision
 
 
@@ -154,7 +152,7 @@ def test_reading_gives_back_what_was_written(plan):
         assert set(read) == {*plan.links, "shelf", "goal"}
         for link, expected in links.items():
             assert_links_equal(read[link], expected)
-            assert_links_equal(read_link(source, link), expected)
+            assert_links_equal(read_links(source)[link], expected)
 
 
 @given(plan=tree_plans())
@@ -218,7 +216,7 @@ def test_what_was_written_survives_what_compiling_derives(kind):
     compiler, turned = KINDS[kind]
     spec = mujoco.MjSpec.from_string(PART.format(compiler=compiler, turned=turned))
     links = read_links(spec) | {"arm": random_link(np.random.default_rng(0))}
-    write_link(spec, "arm", links["arm"])
+    write_links(spec, {"arm": links["arm"]})
     for link, found in read_links(spec).items():
         assert_links_equal(found, links[link])
 
@@ -229,14 +227,14 @@ def test_a_simple_body_of_two_joints_takes_new_values_only_in_the_spec():
     model = spec.compile()
     assert model.body("cart").simple[0] == 1
     link = random_link(np.random.default_rng(0))
-    assert words(write_link, model, "cart", link) == (
+    assert words(write_links, model, {"cart": link}) == (
         "link 'cart': MuJoCo compiled it as a simple body, whose mass matrix has no room for another centre of mass or "
         "inertia; write to the MjSpec, or set simple = 0 on its body before compiling"
     )
     spec.body("cart").simple = 0
     model = spec.compile()
-    write_link(model, "cart", link)
-    write_link(spec, "cart", link)
+    write_links(model, {"cart": link})
+    write_links(spec, {"cart": link})
     assert_same_dynamics(model, spec.compile())
 
 
@@ -279,10 +277,10 @@ def test_nothing_is_written_when_one_link_is_refused(source):
     before = read_links(source)
     links = {"torso_link": perturb(before["torso_link"], 1.0), "pelvis": perturb(before["pelvis"], -100.0)}
     assert words(write_links, source, links).startswith("link 'pelvis': the mass would be -")
-    assert_links_equal(read_link(source, "torso_link"), before["torso_link"])
+    assert_links_equal(read_links(source)["torso_link"], before["torso_link"])
     links = {"torso_link": perturb(before["torso_link"], 1.0), "torso": before["pelvis"]}
     assert words(write_links, source, links) == "the robot has no link 'torso'; the nearest are: torso_link"
-    assert_links_equal(read_link(source, "torso_link"), before["torso_link"])
+    assert_links_equal(read_links(source)["torso_link"], before["torso_link"])
 
 
 def test_words_for_links_that_do_not_exist_or_weigh_nothing():

@@ -12,7 +12,7 @@ from tests.robots.same_robot import assert_same_robot
 
 from haloid.errors import HaloidError
 from haloid.robots.files.write_mjcf import mjcf_text
-from haloid.robots.inertia import LinkError, LinkParameters, Payload, attach, read_link, read_links
+from haloid.robots.inertia import LinkError, LinkParameters, Payload, attach, read_links
 from haloid.robots.load import load_spec
 from haloid.robots.patch import Patch, PatchError, PatchFileError, apply_patch, patched_spec, read_patch, write_patch
 
@@ -56,8 +56,8 @@ def test_only_what_the_patch_names_changes():
     model = spec.compile()
     for i in range(1, model.nbody):
         name = model.body(i).name
-        expected = patch.links.get(name) or read_link(nominal, name)
-        found = read_link(model, name)
+        expected = patch.links.get(name) or read_links(nominal)[name]
+        found = read_links(model)[name]
         assert found.mass_kg == expected.mass_kg
         np.testing.assert_array_equal(found.com_in_link_m, expected.com_in_link_m)
         np.testing.assert_allclose(found.inertia_about_com, expected.inertia_about_com, rtol=0, atol=1e-15)
@@ -78,7 +78,7 @@ def test_servo_gains_do_not_follow_the_payload():
     )
     nominal = mujoco.MjSpec.from_string(text).compile()
     spec = mujoco.MjSpec.from_string(text)  # never compiled
-    loaded = attach(read_link(nominal, "hand"), Payload(20.0, np.array([0.3, 0, 0])))
+    loaded = attach(read_links(nominal)["hand"], Payload(20.0, np.array([0.3, 0, 0])))
     apply_patch(spec, Patch("arm", {"hand": loaded}, {"b": {"damping": 0.25}}))
     model = spec.compile()
     assert model.body("hand").mass[0] == loaded.mass_kg

@@ -55,7 +55,7 @@ def test_results_by_name_and_merged_in_the_folder(tmp_path):
     outcome = run_sweep(squares(3, 2, 1), tmp_path, workers=2, watch=events.append)
     assert outcome.results == {"x3": {"square": 9}, "x2": {"square": 4}, "x1": {"square": 1}}
     assert list(outcome.results) == ["x3", "x2", "x1"]
-    assert (outcome.failures, outcome.unfinished, outcome.not_started) == ({}, {}, ())
+    assert outcome.failures == outcome.unfinished == {}
     assert list(merged(tmp_path)) == ["x1", "x2", "x3"]
     assert merged(tmp_path)["x3"] == {"function": f"{WORK}:square", "arguments": {"x": 3}, "result": {"square": 9}}
     assert "squaring 3" in (tmp_path / "jobs/x3/log.txt").read_text()
@@ -256,7 +256,6 @@ def test_no_job_is_started_after_the_deadline_and_running_ones_may_stop(tmp_path
     reached = int((tmp_path / "jobs/count/checkpoint.txt").read_text())
     assert 0 < reached < 1000
     assert outcome.unfinished == {"count": f"stopped at {reached}"}
-    assert outcome.not_started == ("x1", "x2")
     assert outcome.results == outcome.failures == {}
     assert run_sweep(jobs[1:], tmp_path).results == {"x1": {"square": 1}, "x2": {"square": 4}}
 
@@ -264,7 +263,7 @@ def test_no_job_is_started_after_the_deadline_and_running_ones_may_stop(tmp_path
 def test_a_job_that_does_not_stop_is_waited_for(tmp_path):
     outcome = run_sweep(squares(1, 2, sleep_s=1.5), tmp_path, deadline_s=1.0)
     assert outcome.results == {"x1": {"square": 1}}
-    assert outcome.not_started == ("x2",)
+    assert outcome.failures == outcome.unfinished == {}
 
 
 def test_threads_and_surroundings(tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.ndimage import median_filter
 
 from haloid.motions.finding import Finding, spans
+from haloid.motions.stance import Touch, touches
 from haloid.motions.surface import Surface, surface_of
 from haloid.trajectories.motion import Motion
 
@@ -19,7 +20,7 @@ FLOATING_CLIP_M = 0.02
 """A clip whose lowest point is never below this does not touch the ground."""
 AIRBORNE_M, LONGEST_FLIGHT_S = 0.05, 0.7
 """Nothing below this height for longer than a high jump takes: floating."""
-CONTACT_M, STILL_UPWARD_M_S = 0.01, 0.3
+CONTACT = Touch(low_m=0.01, slow_vertical_m_s=0.3)
 """A sole's point is in contact when it is this low and hardly moves up or down."""
 SLIDING_M_S, SLIDING_S = 0.25, 0.1
 """A foot slides when its contact moves faster than this for as long."""
@@ -71,7 +72,7 @@ def _floating(motion: Motion, lowest_m: np.ndarray) -> Iterator[Finding]:
 def _sliding(foot: str, soles_w_m: np.ndarray, fps: float) -> Iterator[Finding]:
     """The slowest of the points in contact counts: a foot that rolls over its heel or toe does not slide."""
     velocity_m_s = np.gradient(soles_w_m, 1 / fps, axis=0)
-    in_contact = (soles_w_m[..., 2] < CONTACT_M) & (np.abs(velocity_m_s[..., 2]) < STILL_UPWARD_M_S)
+    in_contact = touches(soles_w_m[..., 2], velocity_m_s, CONTACT)
     speed_m_s = np.where(in_contact, np.linalg.norm(velocity_m_s[..., :2], axis=2), np.inf).min(axis=1)
     speed_m_s[~in_contact.any(axis=1)] = 0.0
     sustained_m_s = median_filter(speed_m_s, max(1, 2 * int(SLIDING_S * fps / 2) + 1), mode="nearest")

@@ -13,14 +13,15 @@ import mujoco
 import numpy as np
 from scipy.ndimage import binary_opening, gaussian_filter1d
 
+from haloid.motions.stance import Touch, touches
 from haloid.motions.surface import surface_of
 from haloid.trajectories.motion import motion_of
 from haloid.trajectories.trajectory import FloatingTrajectory
 
 Grounding = Literal["clip", "contact"]
 
-STANDING_M_S = 0.4
-"""A foot whose lowest point is slower than this stands …"""
+STANDING = Touch(slow_m_s=0.4)
+"""A foot whose lowest point is slower than this stands, whatever the clip's height …"""
 STANDING_S = 0.15
 """… if it is so for this long: at the top of a jump a foot is slow for 0.08 s."""
 SMOOTHING_S = 0.06
@@ -36,10 +37,10 @@ def ground(frames: FloatingTrajectory, model: mujoco.MjModel, by: Grounding = "c
 
 def _by_contact(soles_w_m: np.ndarray, lowest_m: np.ndarray, fps: float) -> np.ndarray:
     """(T,) what to add to the heights."""
-    speed_m_s = np.linalg.norm(np.gradient(soles_w_m, 1 / fps, axis=0), axis=2)
+    velocity_m_s = np.gradient(soles_w_m, 1 / fps, axis=0)
     lowest_point = soles_w_m[..., 2].argmin(axis=1)
-    slow = speed_m_s[np.arange(len(lowest_m)), lowest_point] < STANDING_M_S
-    standing = np.flatnonzero(binary_opening(slow, np.ones(int(np.ceil(STANDING_S * fps)))))
+    touching = touches(lowest_m, velocity_m_s[np.arange(len(lowest_m)), lowest_point], STANDING)
+    standing = np.flatnonzero(binary_opening(touching, np.ones(int(np.ceil(STANDING_S * fps)))))
     if standing.size == 0:
         return np.full(len(lowest_m), -lowest_m.min())
     raise_m = np.interp(np.arange(len(lowest_m)), standing, -lowest_m[standing])

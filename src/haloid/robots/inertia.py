@@ -109,11 +109,6 @@ def read_links(source: mujoco.MjModel | mujoco.MjSpec) -> dict[str, LinkParamete
     return {name: _read(model, i) for i in range(1, model.nbody) if (name := model.body(i).name)}
 
 
-def read_link(source: mujoco.MjModel | mujoco.MjSpec, link: str) -> LinkParameters:
-    model = source.copy().compile() if isinstance(source, mujoco.MjSpec) else source
-    return _read(model, find_link(model, link))
-
-
 def find_link(model: mujoco.MjModel, link: str) -> int:
     """The body id of a link; an error names the nearest links."""
     body_id = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, link)
@@ -130,10 +125,6 @@ def _read(model: mujoco.MjModel, body_id: int) -> LinkParameters:
     rotation = rotation.reshape(3, 3)
     inertia = rotation @ np.diag(model.body_inertia[body_id]) @ rotation.T
     return LinkParameters(float(model.body_mass[body_id]), model.body_ipos[body_id].copy(), inertia)
-
-
-def write_link(target: mujoco.MjModel | mujoco.MjSpec, link: str, parameters: LinkParameters) -> None:
-    write_links(target, {link: parameters})
 
 
 def write_links(target: mujoco.MjModel | mujoco.MjSpec, links: Mapping[str, LinkParameters]) -> None:

@@ -36,7 +36,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """What one run of a sweep came to; every job is in exactly one of the four."""
+    """What one run of a sweep came to; a job that there was no time for is in none of the three."""
 
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What the finished jobs returned, from this run and earlier ones."""
@@ -44,8 +44,6 @@ class SweepOutcome:
     """Jobs that failed in this run; the next run tries them again."""
     unfinished: dict[str, str] = field(default_factory=dict)
     """Jobs that stopped at a checkpoint, with what they said; the next run goes on with them."""
-    not_started: tuple[str, ...] = ()
-    """Jobs there was no time for."""
 
 
 @dataclass(frozen=True)
@@ -161,9 +159,7 @@ class _Sweep:
     def outcome(self) -> SweepOutcome:
         """Everything in the order of the jobs, whatever the order of their ends."""
         known = [self._results, self._failures, self._unfinished]
-        results, failures, unfinished = ({n: part[n] for n in self._order if n in part} for part in known)
-        missing = tuple(n for n in self._order if not any(n in part for part in known))
-        return SweepOutcome(results, failures, unfinished, missing)
+        return SweepOutcome(*({n: part[n] for n in self._order if n in part} for part in known))
 
     def _start(self, job: Job, place: Place) -> bool:
         """Whether the job could be started; a full disk, or no memory for a process, fails this job alone."""

@@ -101,7 +101,6 @@ def test_only_finished_trainings_have_policies(folder, monkeypatch):
         monkeypatch,
         results={"squat-wdr": {}, "squat-halo": {}},
         unfinished={"squat-cm": "at iteration 3 of 7"},
-        not_started=("wave-wdr", "wave-cm", "wave-halo"),
     )
     found = trained_policies(["squat", "wave"], sweep_in(folder, iterations=7, fresh=False), silent)
     assert found == {

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.recordings.logs.unitree_definitions import DEFINITIONS
 from tests.recordings.logs.write_bag import payloads, write_mcap, write_rosbag2
 
-from haloid.recordings.logs.unitree_messages import DEFINITIONS, LAYOUTS, LOW_CMD, LOW_STATE, decode
+from haloid.recordings.logs.unitree_messages import LAYOUTS, LOW_CMD, LOW_STATE, decode
 from haloid.robots.description import describe
 from haloid.robots.load import actuated_joints, load_spec
 

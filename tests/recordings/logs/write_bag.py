@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from tests.recordings.logs.unitree_definitions import definition_with_parts
 
 from haloid.recordings.logs.unitree_messages import (
     CDR_HEADER,
@@ -12,7 +13,6 @@ from haloid.recordings.logs.unitree_messages import (
     LOW_CMD,
     LOW_STATE,
     MODE_OFFSETS,
-    definition_with_parts,
 )
 from haloid.recordings.recording import Recording
 from haloid.robots.description import describe

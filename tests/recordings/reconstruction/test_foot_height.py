@@ -1,4 +1,3 @@
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -20,10 +19,7 @@ FEW = slice(None, None, 50)
 
 @pytest.fixture(scope="module")
 def corrected() -> CorrectedFeet:
-    started_s = time.perf_counter()
-    result = correct_foot_height(RUN)
-    print(f"{len(RUN.time_s)} steps in {time.perf_counter() - started_s:.2f} s")
-    return result
+    return correct_foot_height(RUN)
 
 
 def refusal(q_rad: np.ndarray, settings: FootHeight | None = None) -> str:

@@ -22,7 +22,7 @@ from tests.robots.same_robot import (
 
 from haloid.robots.clamp import clamp
 from haloid.robots.files.write_urdf import UNLIMITED_EFFORT, WriteUrdfError, urdf_text, write_urdf
-from haloid.robots.inertia import LinkParameters, Payload, attach, read_link, write_link, write_links
+from haloid.robots.inertia import LinkParameters, Payload, attach, read_links, write_links
 from haloid.robots.load import load_spec
 
 CLOSE = 1e-10
@@ -174,8 +174,8 @@ def test_the_floating_g1_feels_its_root_too():
 
 def test_a_payload_is_in_the_links_inertia():
     spec = load_spec("g1")
-    loaded = attach(read_link(spec, "torso_link"), Payload(6.0, np.array([0.02, 0.03, 0.3]), np.eye(3) * 0.02))
-    write_link(spec, "torso_link", loaded)
+    loaded = attach(read_links(spec)["torso_link"], Payload(6.0, np.array([0.02, 0.03, 0.3]), np.eye(3) * 0.02))
+    write_links(spec, {"torso_link": loaded})
     found = stated_inertias(urdf_text(spec))["torso_link"]
     assert found.mass_kg == loaded.mass_kg
     assert found.com_in_link_m.tolist() == loaded.com_in_link_m.tolist()

@@ -11,9 +11,9 @@ from haloid.trajectories.mujoco_states import ModelStates
 
 
 def test_hysteresis_holds_between_its_thresholds():
-    on = np.array([[0], [1], [0], [0], [0], [1]], dtype=bool)
-    off = np.array([[1], [0], [0], [1], [0], [0]], dtype=bool)
-    assert with_hysteresis(on, off)[:, 0].tolist() == [False, True, True, False, False, True]
+    begins = np.array([[0], [1], [0], [0], [0], [1]], dtype=bool)
+    stays = np.array([[0], [1], [1], [0], [1], [1]], dtype=bool)
+    assert with_hysteresis(begins, stays)[:, 0].tolist() == [False, True, True, False, False, True]
 
 
 def test_ramps_lie_within_the_rest():

@@ -13,7 +13,7 @@ from mjlab.asset_zoo.robots import get_g1_robot_cfg
 from mjlab.entity.entity import Entity
 
 from haloid.robots.files.write_mjcf import write_mjcf
-from haloid.robots.inertia import perturb, read_link
+from haloid.robots.inertia import perturb, read_links
 from haloid.robots.load import load_spec
 from haloid.robots.patch import Patch, apply_patch, patched_spec, write_patch
 from haloid.skills.mjlab_backend.robot import g1_spec, identified_spec_fn, robot_cfg
@@ -34,7 +34,7 @@ def assert_same(found: mujoco.MjModel, expected: mujoco.MjModel) -> None:
 
 @pytest.fixture(scope="module")
 def patch() -> Patch:
-    torso = perturb(read_link(load_spec("g1"), "torso_link"), 6.0, (0.01, 0.02, 0.05))
+    torso = perturb(read_links(load_spec("g1"))["torso_link"], 6.0, (0.01, 0.02, 0.05))
     knee = {"damping": 0.3, "frictionloss": 0.2, "armature": 0.03}
     return Patch("g1", {"torso_link": torso}, {"left_knee_joint": knee})
 

@@ -14,7 +14,7 @@ from tests.skills.mjlab_scene import ROBOTS, MjlabScene, tensor
 
 from haloid.errors import HaloidError
 from haloid.motions.load import load_motion
-from haloid.robots.inertia import perturb, read_link
+from haloid.robots.inertia import perturb, read_links
 from haloid.robots.load import load_spec
 from haloid.robots.patch import Patch, write_patch
 from haloid.skills.mjlab_backend.task import tracking_env_cfg
@@ -35,7 +35,7 @@ TINY = replace(mjlab_ppo(), hidden=(16, 16), steps=4, epochs=1, minibatches=2)
 
 @pytest.fixture(scope="module")
 def patch_file(tmp_path_factory) -> Path:
-    torso = perturb(read_link(load_spec("g1"), "torso_link"), 6.0, (0.01, 0.02, 0.05))
+    torso = perturb(read_links(load_spec("g1"))["torso_link"], 6.0, (0.01, 0.02, 0.05))
     file = tmp_path_factory.mktemp("identified") / "patch.json"
     write_patch(Patch("g1", {"torso_link": torso}, {"left_knee_joint": {"armature": 0.03}}), file)
     return file

@@ -156,7 +156,8 @@ def prepare(
                 f"{recording.title} has no {rows * recording.control_dt_s:.2g} s without a gap, a joint at its stop "
                 "or a saturated servo; record longer or more gently, or shorten the fragments"
             )
-        chosen = _spread(_apart(usable, rows + 1), fragments_per_recording)
+        apart = _apart(usable, rows + 1)
+        chosen = apart[evenly_spaced(len(apart), fragments_per_recording)]
         starts.append(chosen)
         disagreements.append((motion.velocity_rad_s - motion.rough_velocity_rad_s)[chosen])
         q, v = motion.smooth_rad[chosen], motion.velocity_rad_s[chosen]
@@ -190,10 +191,9 @@ def _apart(starts: np.ndarray, distance: int) -> np.ndarray:
     return np.array(chosen)
 
 
-def _spread(starts: np.ndarray, count: int) -> np.ndarray:
-    """At most `count` of the starts, evenly spaced."""
-    count = min(count, len(starts))
-    return starts[np.linspace(0, len(starts) - 1, count).round().astype(int)]
+def evenly_spaced(total: int, count: int) -> np.ndarray:
+    """At most `count` of the indices below `total`, the first and the last among them."""
+    return np.linspace(0, total - 1, min(total, count)).round().astype(int)
 
 
 def _every(share: float, count: int) -> np.ndarray:

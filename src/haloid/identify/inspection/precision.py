@@ -17,7 +17,7 @@ from haloid.engines.analytic import AnalyticEngine
 from haloid.engines.engine import Engine
 from haloid.engines.physics import Physics
 from haloid.engines.simulate import Simulator
-from haloid.identify.data.dataset import DataError, Dataset, build_simulator, prepare
+from haloid.identify.data.dataset import DataError, Dataset, build_simulator, evenly_spaced, prepare
 from haloid.identify.problem.body import body_prior
 from haloid.identify.problem.priors import PAYLOAD_STD
 from haloid.identify.problem.unknowns import Unknowns, choose_columns
@@ -81,9 +81,10 @@ def predict_precision(recording: Recording, payload_links: tuple[str, ...], nois
         fragments_per_recording=len(recording.time_s),
         held_out_share=0.0,
     )
-    some = _spread(every, _MOST_FRAGMENTS)
+    total = every.fragments.count
+    some = part(every, np.isin(np.arange(total), evenly_spaced(total, _MOST_FRAGMENTS)))
     fit = _looked_at(engine, simulator, some, payload_links, noise_rad)
-    information = fit.information * every.fragments.count / some.fragments.count + fit.unknowns.prior.information
+    information = fit.information * total / some.fragments.count + fit.unknowns.prior.information
     if not np.isfinite(information).all():
         raise DataError(
             f"{recording.name} drives the nominal robot beyond what can be simulated; check the gains, the joints' "
@@ -93,7 +94,7 @@ def predict_precision(recording: Recording, payload_links: tuple[str, ...], nois
     std = unit * np.sqrt(np.diag(np.linalg.inv(information * np.outer(unit, unit))))
     by_name = dict(zip((column.name for column in fit.unknowns.columns), std, strict=True))
     links = tuple(_of_link(link, by_name, fit.physics) for link in payload_links)
-    return Precision(links, every.fragments.count, rows, engine.name, _misfit_rad(fit))
+    return Precision(links, total, rows, engine.name, _misfit_rad(fit))
 
 
 def _looked_at(
@@ -130,10 +131,3 @@ def _of_link(link: str, std: dict[str, float], physics: Physics) -> LinkPrecisio
         com_std_m=(own["com.x"], own["com.y"], own["com.z"]),
         unseen=tuple(name for name, value in own.items() if value > _UNSEEN_SHARE * PAYLOAD_STD[name.split(".")[0]]),
     )
-
-
-def _spread(dataset: Dataset, count: int) -> Dataset:
-    total = dataset.fragments.count
-    which = np.zeros(total, bool)
-    which[np.linspace(0, total - 1, min(total, count)).round().astype(int)] = True
-    return part(dataset, which)

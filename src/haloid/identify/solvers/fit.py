@@ -16,7 +16,7 @@ import numpy as np
 from haloid.engines.engine import Engine
 from haloid.engines.physics import Physics
 from haloid.engines.workers import Workers
-from haloid.identify.data.dataset import Dataset
+from haloid.identify.data.dataset import Dataset, evenly_spaced
 from haloid.identify.problem.problem import Problem, StatePrior
 from haloid.identify.problem.residuals import LEAST_NOISE_RAD, CartesianResidual, JointResidual, Residual
 from haloid.identify.problem.unknowns import Prior, Unknowns
@@ -322,9 +322,7 @@ def part(dataset: Dataset, which: np.ndarray) -> Dataset:
 
 def _few(dataset: Dataset) -> Dataset:
     count = dataset.fragments.count
-    which = np.zeros(count, bool)
-    which[np.linspace(0, count - 1, min(count, _GROWING_FRAGMENTS)).round().astype(int)] = True
-    return part(dataset, which)
+    return part(dataset, np.isin(np.arange(count), evenly_spaced(count, _GROWING_FRAGMENTS)))
 
 
 def first_residual(engine: Engine, dataset: Dataset, settings: FitSettings) -> Residual:

@@ -12,10 +12,11 @@ import mujoco
 import numpy as np
 
 from haloid.errors import HaloidError
+from haloid.motions.stance import Touch, touches
 from haloid.trajectories.mujoco_states import ModelStates
 
-REST_HEIGHT_M, FREE_HEIGHT_M = 0.012, 0.022
-REST_SPEED_M_S, FREE_SPEED_M_S = 0.25, 0.45
+REST, STAY = Touch(0.012, 0.25), Touch(0.022, 0.45)
+"""A sphere comes to rest, and stays at rest."""
 RAMP_S = 0.08
 
 
@@ -43,11 +44,8 @@ def sole_contacts(model: mujoco.MjModel, reference: ModelStates) -> SoleContacts
         mujoco.mj_kinematics(model, data)
         centre_w_m[frame] = data.geom_xpos[geoms]
     height_m = centre_w_m[:, :, 2] - model.geom_size[geoms, 0]
-    speed_m_s = np.linalg.norm(np.gradient(centre_w_m, reference.step_s, axis=0), axis=2)
-    resting = with_hysteresis(
-        (height_m < REST_HEIGHT_M) & (speed_m_s < REST_SPEED_M_S),
-        (height_m > FREE_HEIGHT_M) | (speed_m_s > FREE_SPEED_M_S),
-    )
+    velocity_m_s = np.gradient(centre_w_m, reference.step_s, axis=0)
+    resting = with_hysteresis(touches(height_m, velocity_m_s, REST), touches(height_m, velocity_m_s, STAY))
     held = np.isin(model.geom_bodyid[geoms], clamped_bodies(model))
     resting |= held
     return SoleContacts(geoms, ramped(resting, max(1, round(RAMP_S / reference.step_s))), resting, held)
@@ -70,12 +68,12 @@ def sole_spheres(model: mujoco.MjModel) -> np.ndarray:
     return geoms
 
 
-def with_hysteresis(on: np.ndarray, off: np.ndarray) -> np.ndarray:
-    """(T, s) bool: true from where `on` holds until `off` does."""
-    state = np.empty_like(on)
-    state[0] = ~off[0]
-    for frame in range(1, len(on)):
-        state[frame] = np.where(state[frame - 1], ~off[frame], on[frame])
+def with_hysteresis(begins: np.ndarray, stays: np.ndarray) -> np.ndarray:
+    """(T, s) bool: true from where `begins` holds for as long as `stays` does."""
+    state = np.empty_like(begins)
+    state[0] = stays[0]
+    for frame in range(1, len(begins)):
+        state[frame] = np.where(state[frame - 1], stays[frame], begins[frame])
     return state
 
 

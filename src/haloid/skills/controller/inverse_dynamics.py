@@ -7,8 +7,8 @@ forces at the soles at the middle of the step:
 
 with q, v and a differences of the frames. The six rows without a motor determine f: least squares over the edges of
 linearised cones, non-negative, with a small regularisation that spreads the load over the soles that rest; the cone of
-a clamped sole is all of space. What f
-cannot explain (a reference that does not fall freely in flight) remains, and no torque can mend it.
+a clamped sole is all of space. What f cannot explain (a reference that does not fall freely in flight) remains, and no
+torque can mend it.
 """
 
 from dataclasses import dataclass
@@ -34,8 +34,6 @@ class ReferenceForces:
     """(T, nv − 6) torques of the joints, in dof order."""
     sole_force_w_n: np.ndarray
     """(T, s, 3) forces of the floor on the sole spheres."""
-    root_residual: np.ndarray
-    """(T, 6) what remains unexplained of the root's rows: N, and N·m in the root's axes."""
 
 
 def reference_forces(
@@ -44,7 +42,6 @@ def reference_forces(
     """Inverse dynamics of every control step of `reference`."""
     frames, joints = len(reference), model.nv - 6
     torque, force = np.zeros((frames, joints)), np.zeros((frames, len(contacts.geom_ids), 3))
-    residual = np.zeros((frames, 6))
     free_model = without_contacts(model)
     data = mujoco.MjData(free_model)
     for frame in range(1, frames):
@@ -53,11 +50,9 @@ def reference_forces(
         jacobian = sole_jacobians(free_model, data, contacts.geom_ids)
         weight = np.minimum(contacts.weight[frame - 1], contacts.weight[frame])
         force[frame] = sole_forces(data.qfrc_inverse[:6], jacobian[:, :, :6], weight, contacts.held, friction)
-        remaining = data.qfrc_inverse - np.einsum("sij,si->j", jacobian, force[frame])
-        torque[frame], residual[frame] = remaining[6:], remaining[:6]
-    for values in (torque, force, residual):
-        values[0] = values[1]
-    return ReferenceForces(torque, force, residual)
+        torque[frame] = (data.qfrc_inverse - np.einsum("sij,si->j", jacobian, force[frame]))[6:]
+    torque[0], force[0] = torque[1], force[1]
+    return ReferenceForces(torque, force)
 
 
 def without_contacts(model: mujoco.MjModel) -> mujoco.MjModel:
