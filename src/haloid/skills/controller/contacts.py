@@ -44,7 +44,7 @@ def sole_contacts(model: mujoco.MjModel, reference: ModelStates) -> SoleContacts
         mujoco.mj_kinematics(model, data)
         centre_w_m[frame] = data.geom_xpos[geoms]
     height_m = centre_w_m[:, :, 2] - model.geom_size[geoms, 0]
-    velocity_m_s = np.gradient(centre_w_m, reference.step_s, axis=0)
+    velocity_m_s = np.asarray(np.gradient(centre_w_m, reference.step_s, axis=0))
     resting = with_hysteresis(touches(height_m, velocity_m_s, REST), touches(height_m, velocity_m_s, STAY))
     held = np.isin(model.geom_bodyid[geoms], clamped_bodies(model))
     resting |= held
