@@ -55,8 +55,8 @@ clean:
 
 .venv/.core-stamp: $(SPECIFIED)
 	@$(call make-venv,.venv)
-	@echo "Installing haloid and its core dependencies into .venv"
-	@.venv/bin/python $(PIP_INSTALL) --editable .
+	@echo "Installing haloid and its viewer into .venv"
+	@.venv/bin/python $(PIP_INSTALL) --editable '.[view]'
 	@touch $@
 
 .venv/.dev-stamp: $(SPECIFIED)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from haloid.cli import main as cli
+from haloid.extras import install_command
 
 
 def test_a_missing_file_is_one_message(capsys: pytest.CaptureFixture[str]):
@@ -37,5 +38,5 @@ def test_without_viser_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsy
     assert cli.main(["view", "squat"]) == 1
     assert capsys.readouterr().err == (
         "haloid: haloid view needs the package viser, which this installation lacks. "
-        "Install with: pip install 'haloid[view]'\n"
+        f"Install with: {install_command('view')}\n"
     )

@@ -61,6 +61,7 @@ def run(config: Config) -> None:
     for line in [*map(str, outcome.targets), *outcome.notes]:
         console.results.print(line)
     console.wrote(path)
+    console.next_command("bench", "--help")
 
 
 def _settings(name: str) -> type:

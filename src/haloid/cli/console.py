@@ -7,6 +7,9 @@ lines, at most one every two seconds, anywhere else.
 import logging
 import math
 import re
+import shlex
+import shutil
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -131,9 +134,18 @@ def wrote(path: Path) -> None:
     results.print(f"wrote {path}", soft_wrap=True)
 
 
-def next_command(command: str) -> None:
-    """Say on stdout what to do next."""
-    results.print(f"next: {command}", soft_wrap=True)
+def next_command(*words: object) -> None:
+    """Say on stdout which command comes next, as it can be typed here."""
+    results.print(f"next: {_program()} {shlex.join(map(str, words))}", soft_wrap=True)
+
+
+def _program() -> str:
+    """`haloid` where the shell finds it, else the path by which it was started."""
+    started = Path(sys.argv[0])
+    found = shutil.which("haloid")
+    if started.name != "haloid" or (found is not None and Path(found).resolve() == started.resolve()):
+        return "haloid"
+    return shlex.quote(str(started))
 
 
 def error(message: str) -> None:

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 import haloid
 from haloid.cli import console
+from haloid.extras import install_command
 
 CORE = ("mujoco", "pin", "numpy", "scipy", "matplotlib", "tyro", "rich")
 EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -50,8 +51,8 @@ def run(config: Config) -> None:
     console.print_table(Table(["extra", "for", "state"], rows))
     wanted = [extra for extra, names in missing.items() if names]
     if wanted:
-        console.results.print(f"to get all of it: pip install 'haloid[{','.join(wanted)}]'", soft_wrap=True)
-    console.next_command("haloid demo")
+        console.results.print(f"to get all of it: {install_command(*wanted)}", soft_wrap=True)
+    console.next_command("demo")
 
 
 def _system() -> str:

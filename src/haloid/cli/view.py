@@ -86,6 +86,7 @@ def _export(config: Config, path: Path) -> None:
     with console.progress("Drawing") as say:
         write(show, path, say)
     console.wrote(path)
+    console.next_command("view", config.what)
 
 
 def _show(config: Config) -> Show:

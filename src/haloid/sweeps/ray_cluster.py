@@ -15,6 +15,7 @@ from typing import Any
 
 import haloid
 from haloid.errors import HaloidError
+from haloid.extras import install_command
 from haloid.sweeps.child import why_no_outcome
 from haloid.sweeps.folder import SweepError
 from haloid.sweeps.node import code_identity
@@ -233,5 +234,5 @@ def _import_ray() -> Any:
         import ray.exceptions
         import ray.util.scheduling_strategies
     except ImportError as error:
-        raise SweepError("A Ray cluster needs the package ray: pip install 'haloid[cluster]'") from error
+        raise SweepError(f"A Ray cluster needs the package ray: {install_command('cluster')}") from error
     return ray

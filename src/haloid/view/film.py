@@ -10,6 +10,7 @@ from PIL import Image
 from scipy.ndimage import uniform_filter1d
 
 from haloid.errors import HaloidError
+from haloid.extras import install_command
 from haloid.outputs import atomic_file
 from haloid.report.pictures.loads import enlargement
 from haloid.report.pictures.robot_scene import SIZE_PX, Camera, RobotScene
@@ -38,7 +39,7 @@ def check_film(path: Path) -> None:
     """Raise unless a film could be written, before any work is done."""
     if path.suffix.lower() == ".mp4" and find_spec("imageio_ffmpeg") is None:
         raise HaloidError(
-            "an mp4 needs the package imageio-ffmpeg: pip install 'haloid[view]'; a gif (--export NAME.gif) needs none"
+            f"an mp4 needs the package imageio-ffmpeg: {install_command('view')}; a gif (--export NAME.gif) needs none"
         )
 
 

@@ -57,12 +57,12 @@ def test_haloid_beats_mujoco_sysid_on_the_same_fragments():
 def test_words_without_mujoco_sysid(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco.sysid", None)
     monkeypatch.delattr("mujoco.sysid", raising=False)
-    with pytest.raises(HaloidError, match=r"^mujoco\.sysid cannot be used here .*pip install 'haloid\[sysid\]'$"):
+    with pytest.raises(HaloidError, match=r"^mujoco\.sysid cannot be used here .*pip install .*\[sysid\]'$"):
         mujoco_sysid.load_sysid()
 
 
 def test_words_without_cma(monkeypatch):
     pytest.importorskip("mujoco.sysid")
     monkeypatch.setitem(sys.modules, "cma", None)
-    with pytest.raises(HaloidError, match=r"needs the package cma: pip install 'haloid\[search\]'$"):
+    with pytest.raises(HaloidError, match=r"needs the package cma: .*pip install .*\[search\]'$"):
         sysid.run(Sysid(), silent)

@@ -44,7 +44,8 @@ def run(capsys, *words: object) -> tuple[int, str, str]:
 
 def test_list_has_a_line_for_each(capsys):
     status, out, _ = run(capsys, "list")
-    lines = out.splitlines()
+    *lines, last = out.splitlines()
+    assert last == "next: haloid robots show g1"
     assert status == 0 and [line.split()[0] for line in lines if not line.startswith(" ")] == list(KNOWN_ROBOTS)
     found = json.loads(run(capsys, "list", "--json")[1])
     assert [one["robot"] for one in found] == list(KNOWN_ROBOTS)

@@ -135,5 +135,5 @@ def test_a_tick_that_starts_anew_is_no_clock(content, options, tmp_path):
 def test_without_the_extra_the_message_says_what_to_install(content, options, tmp_path, monkeypatch):
     file = write_mcap(content, tmp_path / "run.mcap")
     monkeypatch.setitem(__import__("sys").modules, "mcap.stream_reader", None)
-    with pytest.raises(MissingPackageError, match=r"needs the package 'mcap'.*pip install 'haloid\[logs\]'"):
+    with pytest.raises(MissingPackageError, match=r"needs the package 'mcap'.*pip install .*\[logs\]'"):
         read_log(file, options)

@@ -22,6 +22,7 @@ import numpy as np
 
 from haloid.engines.fragments import Fragments
 from haloid.errors import HaloidError
+from haloid.extras import install_command
 from haloid.recordings.recording import Recording
 from haloid.robots.clamp import clamp
 from haloid.robots.load import load_spec
@@ -54,7 +55,7 @@ def load_sysid() -> Any:
     except (ImportError, AttributeError) as error:
         raise HaloidError(
             f"mujoco.sysid cannot be used here ({error}); the comparison with it needs its dependencies: "
-            "pip install 'haloid[sysid]'"
+            f"{install_command('sysid')}"
         ) from error
     return sysid
 

@@ -20,6 +20,7 @@ from haloid.bench.identification import mujoco_sysid
 from haloid.bench.identification.table2 import PAYLOAD_LINKS
 from haloid.bench.outcome import Outcome, Target
 from haloid.errors import HaloidError
+from haloid.extras import install_command
 from haloid.identify.results.answer import NORMAL_95
 from haloid.identify.solvers import paper_solvers
 from haloid.identify.stages import Identification, Settings, identify
@@ -241,4 +242,4 @@ def _check_cma() -> None:
     try:
         import cma  # noqa: F401
     except ImportError as error:
-        raise HaloidError("the comparison with CMA-ES needs the package cma: pip install 'haloid[search]'") from error
+        raise HaloidError(f"the comparison with CMA-ES needs the package cma: {install_command('search')}") from error

@@ -81,6 +81,7 @@ def run(config: Config) -> None:
     for line in recording.note.split("; "):
         console.results.print(line, soft_wrap=True)
     console.wrote(written)
+    console.next_command("inspect", written)
 
 
 def _numbers(words: tuple[str, ...]) -> dict[str, float] | None:

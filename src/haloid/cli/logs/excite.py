@@ -8,7 +8,7 @@ import tyro
 
 from haloid.cli import console
 from haloid.errors import HaloidError
-from haloid.robots.entries import USUAL_CLAMP
+from haloid.robots.entries import DEFAULT_ROBOT, USUAL_CLAMP
 
 if TYPE_CHECKING:
     from haloid.excite.scenario import Scenario
@@ -91,6 +91,11 @@ def run(config: Config) -> None:
         console.print_table(part)  # pyright: ignore[reportArgumentType]
     console.wrote(file)
     console.wrote(preview)
+    console.next_command("record", *_robot_words(config), "--excitation", file, "-o", "logs/run")
+
+
+def _robot_words(config: Config) -> list[str]:
+    return [] if config.robot == DEFAULT_ROBOT else ["--robot", config.robot]
 
 
 def masses_kg(words: tuple[str, ...]) -> dict[str, float]:

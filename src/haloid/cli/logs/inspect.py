@@ -74,6 +74,15 @@ def run(config: Config) -> None:
     _show(inspected.facts, inspected.advice)
     if config.html is not None:
         console.wrote(config.html)
+    links = _links(inspected.facts)
+    console.next_command(
+        *("identify", "--stages", "one", "--loaded", config.log, "--payload-links", *links, "-o", "out/result")
+    )
+
+
+def _links(inspection: Inspection) -> list[str]:
+    """Those whose payload was looked at."""
+    return ["LINK"] if inspection.precision is None else [one.link for one in inspection.precision.links]
 
 
 def _open(config: Config) -> Recording:

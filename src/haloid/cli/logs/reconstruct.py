@@ -71,6 +71,7 @@ def run(config: Config) -> None:
     if heights is not None:
         console.print_table(heights)
     console.wrote(file)
+    console.next_command("view", file)
 
 
 def _foot_table(recording: Recording, result: Reconstruction) -> Table:

@@ -110,7 +110,8 @@ def run(config: Config) -> None:
             files.append(write_rollout(rollout_of_run(robot, truth), out.parent / f"{recording.name}.rollout.npz"))
     console.print_table(runs_table(recorded))
     for file in files:
-        console.results.print(f"wrote {file}")
+        console.wrote(file)
+    console.next_command("inspect", files[0])
 
 
 def _robot(config: Config) -> "LabRobot":

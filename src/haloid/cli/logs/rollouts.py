@@ -86,6 +86,7 @@ def _check(action: Check) -> None:
             console.results.print(f"{file}: {_summary(rollout)}", soft_wrap=True)
     if bad:
         raise HaloidError(f"{bad} of {len(action.files)} files cannot be used")
+    console.next_command("view", action.files[0])
 
 
 def _summary(rollout: Rollout) -> str:
@@ -111,3 +112,4 @@ def _convert(action: Convert) -> None:
         file = write_rollout(rollout, action.out)
     console.results.print(_summary(rollout), soft_wrap=True)
     console.wrote(file)
+    console.next_command("rollouts", "check", file)

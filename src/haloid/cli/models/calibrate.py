@@ -57,3 +57,4 @@ def run(config: Config) -> None:
     )
     console.wrote(config.out / "result.json")
     console.wrote(config.out / "report.html")
+    console.next_command("replay", config.logs[0], "--model", config.out / "calibrated.xml")

@@ -1,6 +1,5 @@
 """`haloid demo`: the whole main job on a simulated robot."""
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +78,7 @@ def run(config: Config) -> None:
         console.results.print(line)
     console.wrote(config.out / "result" / "result.json")
     console.wrote(config.out / "report.html")
-    console.next_command(f"haloid view {shlex.quote(str(config.out))}")
+    console.next_command("view", config.out)
 
 
 def truth_table(quantities: "list[Quantity]") -> "Table":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -120,7 +119,7 @@ def run(config: Config) -> None:
         console.results.print(line)
     console.wrote(config.out / "result.json")
     console.wrote(config.out / "report.html")
-    console.next_command(f"haloid view {shlex.quote(str(config.out))}")
+    console.next_command("view", config.out)
 
 
 def _settings(config: Config) -> dict[str, Any]:

@@ -58,6 +58,7 @@ def run(config: Config) -> None:
         return
     for table in (by_run(played, nominal), by_joint(played, nominal)):
         console.print_table(table)
+    console.next_command("view", config.logs[0])
 
 
 def open_logs(paths: Sequence[Path], robot: str | None, *, allow_gaps: bool = True) -> list[Recording]:

@@ -113,6 +113,7 @@ def _list(action: List) -> None:
         console.results.print(
             f"{checked.robot.name:<{width}}  {checked.robot.title}: {', '.join(suffices)}", soft_wrap=True
         )
+    console.next_command("robots", "show", KNOWN_ROBOTS[0])
 
 
 def _show(action: Show) -> None:
@@ -125,6 +126,7 @@ def _show(action: Show) -> None:
     _print_facts(checked.robot)
     console.print_table(_joints_table(checked.robot))
     console.print_table(_tasks_table(checked))
+    console.next_command("robots", "check", action.robot)
 
 
 def _check(action: Check) -> None:
@@ -151,6 +153,8 @@ def _check(action: Check) -> None:
             console.results.print("Nothing in the model looks like a mistake.")
     if errors:
         raise HaloidError(f"{action.robot}: {len(errors)} of the findings would make results wrong")
+    if not action.json:
+        console.next_command("record", "--robot", action.robot, "-o", "logs/run")
 
 
 def document(checked: Checked) -> dict[str, Any]:

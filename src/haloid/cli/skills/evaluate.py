@@ -106,6 +106,7 @@ def run(config: Config) -> None:
         with console.progress("Filming") as say:
             write_video(evaluation, robot.model, config.video, say)
         console.wrote(config.video)
+    console.next_command("view", config.policy, *([] if config.model == DEFAULT_ROBOT else ["--model", config.model]))
 
 
 def _evaluate(config: Config) -> tuple[Evaluation, TrackedRobot, Rollout | None]:

@@ -59,6 +59,7 @@ def run(config: Config) -> None:
         soft_wrap=True,
     )
     console.wrote(out)
+    console.next_command("evaluate", out)
 
 
 def _policy(config: Config) -> TrackingPolicy:

@@ -149,6 +149,7 @@ def _list(action: List) -> None:
             rows.append([name, f"{(len(frames) - 1) / frames.rate_hz:.1f}", motion.kind, motion.description])
     console.print_table(Table(["motion", "seconds", "kind", "what it is"], rows))
     if action.folder is None:
+        console.next_command("view", rows[0][0])
         return
     if not action.folder.is_dir():
         raise HaloidError(f"{action.folder} is not a folder. Give one with motion files, or a file to motions check.")
@@ -157,7 +158,8 @@ def _list(action: List) -> None:
         raise HaloidError(f"{action.folder} holds no motion files ({', '.join(SUFFIXES[:3])}).")
     model = load_spec(action.robot).compile()
     rows = [_file_row(path, action.folder, model) for path in files]
-    console.print_table(Table(["file", "frames", "a second", "what it is"], rows))
+    console.print_table(Table(["file", "frames", "per second", "what it is"], rows))
+    console.next_command("motions", "check", files[0])
 
 
 def _file_row(path: Path, folder: Path, model: mujoco.MjModel) -> list[str | int | float]:
@@ -206,6 +208,7 @@ def _check(action: Check) -> None:
                 console.results.print(f"  {', '.join(about)}: {advice}", soft_wrap=True)
     if bad:
         raise HaloidError(f"{len(bad)} of {_counted(len(action.motions), 'motion')} with errors: {', '.join(bad)}")
+    console.next_command("view", action.motions[0])
 
 
 def _finding_row(finding: Finding) -> list[str]:
@@ -235,7 +238,10 @@ def _convert(action: Convert) -> None:
     )
     console.wrote(file)
     if findings:
-        console.results.print(f"{_counted(len(findings), 'finding')}: haloid motions check {file}", soft_wrap=True)
+        console.results.print(f"the check has {_counted(len(findings), 'finding')}")
+        console.next_command("motions", "check", file)
+    else:
+        console.next_command("view", file)
 
 
 def _preview(action: Preview) -> None:
@@ -255,6 +261,7 @@ def _preview(action: Preview) -> None:
         with atomic_file(action.out) as beside:
             figure.savefig(beside, format=action.out.suffix.lower()[1:], dpi=130)
     console.wrote(action.out)
+    console.next_command("view", action.source)
 
 
 def _loaded(changes: Convert | Preview) -> Motion:

@@ -1,6 +1,5 @@
 """`haloid train`: learn a policy that makes a robot follow a motion."""
 
-import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -13,7 +12,7 @@ import tyro
 from haloid.cli import console
 from haloid.cli.repeat import parse_with_config
 from haloid.errors import HaloidError
-from haloid.extras import require_extra
+from haloid.extras import MissingExtraError, require_extra
 from haloid.robots.entries import DEFAULT_ROBOT
 
 if TYPE_CHECKING:
@@ -164,7 +163,7 @@ def run(config: Config) -> None:
         f"({outcome.steps / max(outcome.seconds, 1e-9):,.0f} per second)"
     )
     console.wrote(policy)
-    console.next_command(f"haloid evaluate {shlex.quote(str(outcome.folder))}")
+    console.next_command("evaluate", outcome.folder)
 
 
 def _require_learning() -> None:
@@ -178,7 +177,7 @@ def _train_with_mjlab(config: Config) -> None:
     try:
         from haloid.skills.mjlab_backend.train import resume_with_mjlab, train_with_mjlab
     except ModuleNotFoundError as error:
-        raise HaloidError(f"the backend mjlab needs {error.name}: pip install 'haloid[mjlab]'") from error
+        raise MissingExtraError("train --backend mjlab", [str(error.name)], "mjlab") from error
     if config.resume is not None:
         outcome = resume_with_mjlab(
             config.resume, iterations=config.iterations, model=config.model, gpu_ids=config.gpu_ids
@@ -187,6 +186,7 @@ def _train_with_mjlab(config: Config) -> None:
         assert config.out is not None
         outcome = train_with_mjlab(_training_config(config), config.out, gpu_ids=config.gpu_ids)
     console.wrote(outcome.policy)
+    console.next_command("evaluate", outcome.policy)
 
 
 def _config_of(file: Path) -> Config:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from haloid.errors import HaloidError
+from haloid.extras import install_command
 from haloid.identify.problem.problem import Problem
 from haloid.identify.solvers.levenberg_marquardt import Progress, Solution
 
@@ -67,7 +68,7 @@ def cma_es(
     try:
         import cma
     except ImportError as error:
-        raise HaloidError("the solver cma needs the package cma: pip install 'haloid[search]'") from error
+        raise HaloidError(f"the solver cma needs the package cma: {install_command('search')}") from error
     problem = replace(problem, estimate_states=False)
     unknowns, lower = problem.unknowns, _lower(problem)
     start, scale = unknowns.base.values(unknowns.columns), _first_spread(problem)

@@ -12,13 +12,14 @@ from types import ModuleType
 import numpy as np
 
 from haloid.errors import HaloidError
+from haloid.extras import install_command
 
 
 class MissingPackageError(HaloidError):
     def __init__(self, package: str, what: str):
         super().__init__(
             f"Reading {what} needs the package '{package}', which is not installed. "
-            "Install the packages of all log formats with: pip install 'haloid[logs]'"
+            f"Install the packages of all log formats with: {install_command('logs')}"
         )
 
 

@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 
 from haloid.errors import HaloidError
+from haloid.extras import install_command
 from haloid.outputs import atomic_file
 from haloid.report.pictures.robot_scene import SIZE_PX, Camera, RobotScene
 from haloid.skills.evaluation.evaluate import Evaluation
@@ -40,7 +41,7 @@ def check_video(path: Path) -> None:
     if path.suffix.lower() != ".mp4":
         raise HaloidError(f"{path} is no video. Expected a file that ends in .mp4")
     if find_spec("imageio_ffmpeg") is None:
-        raise HaloidError("a video needs the package imageio-ffmpeg: pip install 'haloid[learn]'")
+        raise HaloidError(f"a video needs the package imageio-ffmpeg: {install_command('learn')}")
 
 
 def write_video(
