@@ -3,11 +3,12 @@
 # make check   linter, formatter and type checker
 # make docs    the documentation as a site in out/site; a broken link is an error
 # make setup   set up for development
+# make genesis set up the second simulator, in an environment of its own
 # make clean   remove everything that is made here
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-wheel check docs setup clean
+.PHONY: help demo test test-wheel check docs setup genesis clean
 
 # The first Python of at least 3.11 on the PATH; another one: make demo PYTHON=/path/to/python
 PYTHON ?= $(shell for p in python3.11 python3 python; do \
@@ -21,6 +22,8 @@ SPECIFIED := pyproject.toml constraints.txt
 # Two processes, one thread of linear algebra each.
 THREADS := OPENBLAS_NUM_THREADS=1
 PYTEST := -m pytest -n 2
+# Genesis does not resolve beside mjlab; the player in its environment needs nothing of haloid.
+GENESIS := genesis-world==1.4.5 torch==2.13.0 mujoco==3.11.0
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -49,8 +52,10 @@ docs: .venv/.dev-stamp
 
 setup: .venv/.dev-stamp
 
+genesis: .venv-genesis/.stamp
+
 clean:
-	rm -rf .venv .venv-wheel dist build out .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-wheel .venv-genesis dist build out .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -exec rm -rf {} +
 
 .venv/.core-stamp: $(SPECIFIED)
@@ -69,6 +74,12 @@ clean:
 	@$(call make-venv,.venv-wheel)
 	@echo "Installing haloid's core dependencies and pytest into .venv-wheel"
 	@.venv-wheel/bin/python $(PIP_INSTALL) . pytest pytest-xdist hypothesis
+	@touch $@
+
+.venv-genesis/.stamp: Makefile
+	@$(call make-venv,.venv-genesis)
+	@echo "Installing Genesis into .venv-genesis, which takes some minutes"
+	@.venv-genesis/bin/python -m pip install --quiet --no-compile $(GENESIS)
 	@touch $@
 
 # A virtual environment that works is kept; one whose Python is gone is made anew.

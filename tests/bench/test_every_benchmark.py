@@ -7,6 +7,7 @@ import pytest
 
 from haloid.bench import BENCHMARKS
 from haloid.cli import main as cli
+from haloid.lab.genesis.process import GenesisMissingError, genesis_python
 
 ARM_LOGS = Path("../shared/data/logs/so101").resolve()
 SMALLEST = {
@@ -19,6 +20,7 @@ SMALLEST = {
     "engines": "--fragments 2 --rows 3 --repeats 1 --no-mjx",
     "excitation": "--multi-sines 1 --runs 1",
     "data": "--seeds 1",
+    "second-simulator": "--robots 1 --runs 1 --duration 4 --timestep 0.005",
     "real-arm": f"--logs {ARM_LOGS} --start-gains 998 --runs 2",
     "throughput": "--iterations 1 --mjlab-robots 2 --mjlab-steps 1",
     "controller": "--starts 2 --motions stand",
@@ -45,6 +47,11 @@ def test_every_benchmark_is_run_here():
 def test_a_benchmark_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     for package in NEEDS.get(name, []):
         pytest.importorskip(package)
+    if name == "second-simulator":
+        try:
+            genesis_python()
+        except GenesisMissingError as error:
+            pytest.skip(f"needs Genesis: {error}")
     if name == "real-arm" and not ARM_LOGS.is_dir():
         pytest.skip(f"there are no logs of a real arm in {ARM_LOGS}")
     monkeypatch.chdir(tmp_path)  # where trainings and results go by default

@@ -50,6 +50,10 @@ BENCHMARKS = {
         "identification.data:Data",
         "Errors against seconds of recording, 1 to 60 s, beside the Cramér–Rao bound.",
     ),
+    "second-simulator": Benchmark(
+        "identification.second_simulator:SecondSimulator",
+        "Aged, loaded robots recorded in Genesis, identified with MuJoCo's model: errors, and the gap that remains.",
+    ),
     "real-arm": Benchmark(
         "identification.real_arm:RealArm",
         "Logs of a real SO-101: calibrated on all runs but one, replayed on that one, from four wrong gains.",

@@ -49,6 +49,7 @@ def run(config: Config) -> None:
         for extra, (purpose, _) in EXTRAS.items()
     ]
     console.print_table(Table(["extra", "for", "state"], rows))
+    console.results.print(_genesis(), soft_wrap=True)
     wanted = [extra for extra, names in missing.items() if names]
     if wanted:
         console.results.print(f"to get all of it: {install_command(*wanted)}", soft_wrap=True)
@@ -75,6 +76,16 @@ def _gpu() -> str:
         except (OSError, subprocess.SubprocessError):
             return "an NVIDIA driver that does not answer: training runs on the CPU"
     return "no NVIDIA GPU: training runs on the CPU"
+
+
+def _genesis() -> str:
+    """The second simulator is no extra: it has an environment of its own."""
+    from haloid.lab.genesis.process import GenesisMissingError, genesis_python
+
+    try:
+        return f"second simulator (record, evaluate --simulator genesis): {genesis_python()}"
+    except GenesisMissingError:
+        return "second simulator (record, evaluate --simulator genesis): none; to get it: make genesis in a checkout"
 
 
 def _version(package: str) -> str:

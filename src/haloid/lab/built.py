@@ -14,6 +14,8 @@ class BuiltRobot:
     """The compiled lab robot; arrays are in the order of `joint_names`, the robot's own order."""
 
     description: Robot
+    spec: mujoco.MjSpec
+    """What `model` was compiled from, but for the solver's options."""
     model: mujoco.MjModel
     collision_model: mujoco.MjModel
     """The same robot with its own collision geometry, where `model` only has a foot and a floor."""

@@ -1,10 +1,11 @@
-"""Playing a reference: targets with feed-forward go in, the robot moves in MuJoCo, its true motion comes out.
+"""Playing a reference: targets with feed-forward go in, the robot moves in a simulator, its true motion comes out.
 
 target = reference + (inverse dynamics + kd·reference velocity) / kp, taken at the middle of the row it is held for.
 The feed-forward is that of the true robot without its dry friction: an operator has trimmed it. What happens then is
 friction, delay, bias, hold and torque limits. A robot that falls is an error, not a recording.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import mujoco
@@ -24,6 +25,9 @@ FALL_RAD = 0.5
 """A joint this far off its reference means that the robot fell."""
 SETTLE_S = 1.0
 """The robot holds its first target for this long before row 0."""
+Simulate = Callable[[BuiltRobot, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""What moves the robot: (steps, n) positions and velocities before each step of a control (steps, n), from rest at a
+start (n,)."""
 
 
 class FellError(HaloidError):
@@ -55,7 +59,24 @@ class Steps:
     dq_rad_s: np.ndarray
 
 
-def play(robot: LabRobot, reference: Reference, sensors: Sensors) -> Playback:
+def in_mujoco(built: BuiltRobot, start_rad: np.ndarray, control: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`Simulate` of MuJoCo."""
+    model = built.model
+    data = mujoco.MjData(model)
+    data.qpos[built.qpos_of] = start_rad
+    kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    initial = np.empty(mujoco.mj_stateSize(model, kind))
+    mujoco.mj_getState(model, data, initial, kind)
+    ordered = np.empty((len(control), model.nu))
+    ordered[:, built.actuator_of] = control
+    after, _ = rollout.rollout(model, data, initial[None], ordered[None])
+    states = np.concatenate([initial[None], after[0, :-1]])
+    refuse_breakdown(data)
+    positions, velocities = states[:, 1 : 1 + model.nq], states[:, 1 + model.nq : 1 + model.nq + model.nv]
+    return positions[:, built.qpos_of], velocities[:, built.dof_of]
+
+
+def play(robot: LabRobot, reference: Reference, sensors: Sensors, simulate: Simulate = in_mujoco) -> Playback:
     """Plays `reference` after a moment's rest; raises FellError if the robot does not stay with it."""
     built = robot.built
     if reference.joint_names != built.joint_names:
@@ -68,7 +89,7 @@ def play(robot: LabRobot, reference: Reference, sensors: Sensors) -> Playback:
     settle_rows = round(SETTLE_S / robot.control_dt_s)
     padded = np.concatenate([np.repeat(target_rad[:1], settle_rows, axis=0), target_rad])
     control = delayed_inputs(padded, sensors.delay_s, robot.control_dt_s, robot.timestep_s) - bias_rad
-    q_rad, dq_rad_s = _simulate(built, reference.q_rad[0] - bias_rad, control)
+    q_rad, dq_rad_s = simulate(built, reference.q_rad[0] - bias_rad, control)
     return playback_of(robot, reference, target_rad, Steps(control, q_rad, dq_rad_s), bias_rad)
 
 
@@ -102,23 +123,6 @@ def feed_forward_targets(built: BuiltRobot, reference: Reference) -> np.ndarray:
     q_rad = reference.q_rad + half_s * reference.dq_rad_s + half_s**2 / 2 * reference.ddq_rad_s2
     tau_nm = LabDynamics(built).torque(q_rad, dq_rad_s, reference.ddq_rad_s2)
     return q_rad + (tau_nm / built.strength + built.kd * dq_rad_s) / built.kp
-
-
-def _simulate(built: BuiltRobot, start_rad: np.ndarray, control: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(steps, n) positions and velocities before each step of `control` (steps, n), from rest at `start_rad`."""
-    model = built.model
-    data = mujoco.MjData(model)
-    data.qpos[built.qpos_of] = start_rad
-    kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
-    initial = np.empty(mujoco.mj_stateSize(model, kind))
-    mujoco.mj_getState(model, data, initial, kind)
-    ordered = np.empty((len(control), model.nu))
-    ordered[:, built.actuator_of] = control
-    after, _ = rollout.rollout(model, data, initial[None], ordered[None])
-    states = np.concatenate([initial[None], after[0, :-1]])
-    refuse_breakdown(data)
-    positions, velocities = states[:, 1 : 1 + model.nq], states[:, 1 + model.nq : 1 + model.nq + model.nv]
-    return positions[:, built.qpos_of], velocities[:, built.dof_of]
 
 
 def refuse_breakdown(data: mujoco.MjData) -> None:

@@ -11,7 +11,7 @@ from haloid.lab.closed_loop import Policy, play_policy
 from haloid.lab.collisions import self_collisions
 from haloid.lab.dynamics import LabDynamics
 from haloid.lab.excitation import Excitation, Reference, multi_sine
-from haloid.lab.play import play
+from haloid.lab.play import Simulate, in_mujoco, play
 from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors, read
 from haloid.lab.truth import Truth, truth_of
@@ -31,18 +31,20 @@ def record(
     *,
     seed: int = 0,
     name: str = "run",
+    simulate: Simulate = in_mujoco,
 ) -> tuple[Recording, Truth]:
     """One run of the lab robot; `seed` decides its multi-sine and its noise, and nothing about the robot itself.
 
     Any `Reference` in the robot's joint order and at its control period may be played instead of a multi-sine, or a
-    `Policy` may follow one in closed loop; the seed then decides the noise alone.
+    `Policy` may follow one in closed loop; the seed then decides the noise alone. `simulate` is what moves a robot that
+    plays a reference; a policy is played in MuJoCo.
     """
     built = robot.built
     if isinstance(excitation, Policy):
         reference, playback = excitation.motion, play_policy(robot, excitation, sensors, seed)
     else:
         reference = excitation if isinstance(excitation, Reference) else design(robot, excitation, seed)
-        playback = play(robot, reference, sensors)
+        playback = play(robot, reference, sensors, simulate)
     readings = read(sensors, playback.q_rad, playback.dq_rad_s, seed)
     recording = Recording(
         name=name,

@@ -92,6 +92,7 @@ def build(robot: LabRobot) -> BuiltRobot:
         )
     return BuiltRobot(
         description=description,
+        spec=spec,
         model=model,
         collision_model=collision_model,
         joint_names=joint_names,

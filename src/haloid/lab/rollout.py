@@ -13,8 +13,11 @@ from haloid.trajectories.rollout import Episode, Rollout
 from haloid.trajectories.trajectory import Trajectory
 
 
-def rollout_of_run(robot: LabRobot, truth: Truth) -> Rollout:
-    """Of one run of `record`; targets are in the coordinates of the joints, not of their biased encoders."""
+def rollout_of_run(robot: LabRobot, truth: Truth, simulator: str | None = None) -> Rollout:
+    """Of one run of `record`; targets are in the coordinates of the joints, not of their biased encoders.
+
+    `simulator` is what moved the robot, with its version and step; None: MuJoCo.
+    """
     built, played = robot.built, truth.playback
     trajectory = Trajectory(
         rate_hz=1.0 / robot.control_dt_s,
@@ -34,7 +37,7 @@ def rollout_of_run(robot: LabRobot, truth: Truth) -> Rollout:
         action=played.target_rad,
         action_meaning="the encoders' target: target_rad plus their bias",
         episodes=(Episode(0, rows),),
-        simulator=f"mujoco {mujoco.__version__}, step {robot.timestep_s:g} s",
+        simulator=simulator or f"mujoco {mujoco.__version__}, step {robot.timestep_s:g} s",
         model_sha256=model_sha256(built.model),
         clamp=robot.clamp,
         delay_s=truth.delay_s,

@@ -42,5 +42,7 @@ def test_options_that_mean_nothing_are_refused(tmp_path: Path, capsys):
     assert "--strength is a spread of the aged robot; give --aged SEED as well" in capsys.readouterr().err
     assert cli.main(["record", "-o", out, "--runs", "0"]) == 1
     assert "--runs is 0; expected at least 1" in capsys.readouterr().err
+    assert cli.main(["record", "-o", out, "--simulator", "genesis", "--support", "double"]) == 1
+    assert "--simulator genesis plays the clamped robot on one foot" in " ".join(capsys.readouterr().err.split())
     assert cli.main(["record", "-o", out, "--drop", "1"]) == 1
     assert "the share of rows lost is 1; expected 0 or more and less than 1" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """`haloid record`: play an excitation on the simulated lab robot and write what its log would hold."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -30,6 +31,7 @@ class Config:
         haloid record -o out/box --load torso_link 4 0 0 0.02 --noise 0.0005
         haloid record -o out/played --excitation out/plan --payload halo-1 --rollout
         haloid record -o out/explored --support double --policy out/explore/policy.onnx --payload halo-1
+        haloid record -o out/other --simulator genesis --timestep 0.001 --aged 3 --payload halo-1
     """
 
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
@@ -71,6 +73,8 @@ class Config:
     """Number of runs, each with an excitation and noise of its own."""
     timestep: float = 0.005
     """Simulation step, s."""
+    simulator: Literal["mujoco", "genesis"] = "mujoco"
+    """What moves the robot; genesis: another simulator, which make genesis sets up, for single support."""
     rollout: bool = False
     """Write NAME.rollout.npz too: the robot's true motion and the targets, as haloid rollouts check reads them."""
     seed: int = 0
@@ -81,6 +85,8 @@ def run(config: Config) -> None:
     from haloid.cli.runs import runs_table
     from haloid.excite.plan import read_plan
     from haloid.lab.excitation import Excitation
+    from haloid.lab.genesis.lab import GenesisLab
+    from haloid.lab.play import in_mujoco
     from haloid.lab.record import record
     from haloid.lab.truth import write_runs
 
@@ -95,23 +101,43 @@ def run(config: Config) -> None:
         robot, excitation = _explorer(config, robot)
     elif config.excitation is not None:
         excitation = read_plan(config.excitation, robot)
-    recorded = []
-    with console.progress("Recording") as say:
+    if config.simulator == "genesis":
+        _check_genesis(config)
+    recorded, simulator = [], None
+    with console.progress("Recording") as say, ExitStack() as opened:
+        simulate = in_mujoco
+        if config.simulator == "genesis":
+            say("Genesis compiles the robot, which may take two minutes")
+            simulate = opened.enter_context(GenesisLab())
+            simulator = simulate.name_of(robot.built)
         for number in range(config.runs):
             say(f"run {number + 1} of {config.runs}")
             name = out.name if config.runs == 1 else f"{out.name}-{number + 1}"
-            recorded.append(record(robot, sensors, excitation, seed=config.seed + number, name=name))
+            seed = config.seed + number
+            recorded.append(record(robot, sensors, excitation, seed=seed, name=name, simulate=simulate))
     files = write_runs(recorded, out.parent, out.parent)
     if config.rollout:
         from haloid.lab.rollout import rollout_of_run
         from haloid.trajectories.rollout_file import write_rollout
 
         for recording, truth in recorded:
-            files.append(write_rollout(rollout_of_run(robot, truth), out.parent / f"{recording.name}.rollout.npz"))
+            rollout = rollout_of_run(robot, truth, simulator)
+            files.append(write_rollout(rollout, out.parent / f"{recording.name}.rollout.npz"))
     console.print_table(runs_table(recorded))
     for file in files:
         console.wrote(file)
     console.next_command("inspect", files[0])
+
+
+def _check_genesis(config: Config) -> None:
+    from haloid.lab.genesis.process import genesis_python
+
+    if config.support != "single" or config.policy is not None:
+        raise HaloidError(
+            "--simulator genesis plays the clamped robot on one foot; leave out --support double and --policy, or "
+            "record in MuJoCo"
+        )
+    genesis_python()
 
 
 def _robot(config: Config) -> "LabRobot":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -34,6 +34,7 @@ class Config:
         haloid evaluate out/squat/policy.onnx --model loaded.xml -o out/squat-loaded --video out/squat.mp4
         haloid evaluate out/walk --payload-setting 1 --push 1 --delay 0.01
         haloid evaluate out/squat --save-rollouts out/squat-rollouts.npz
+        haloid evaluate out/squat --simulator genesis --starts 20
     """
 
     policy: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="POLICY")]
@@ -58,6 +59,8 @@ class Config:
     """Seconds from the policy's targets to the servos, at most 0.02."""
     randomisation: Literal["none", "nominal", "wide", "mjlab"] = "none"
     """Of the robots; none: all are the model."""
+    simulator: Literal["mujoco", "genesis"] = "mujoco"
+    """What moves the robots; genesis: another simulator, which make genesis sets up."""
     seed: int = 0
     threads: int = 0
     """0: all cores."""
@@ -112,9 +115,11 @@ def run(config: Config) -> None:
 def _evaluate(config: Config) -> tuple[Evaluation, TrackedRobot, Rollout | None]:
     from haloid.api.skills import robot_to_measure
     from haloid.skills.evaluation.evaluate import EvaluationConfig, evaluate
+    from haloid.skills.evaluation.genesis import Genesis
     from haloid.skills.evaluation.rollout import rollout_of_evaluation
     from haloid.skills.policies.deployed import DeployedPolicy
     from haloid.skills.policies.open_policy import onnx_of
+    from haloid.skills.task.simulation import Simulation
 
     settings = EvaluationConfig(
         starts=config.starts,
@@ -128,19 +133,39 @@ def _evaluate(config: Config) -> tuple[Evaluation, TrackedRobot, Rollout | None]
         randomisation=config.randomisation,
         threads=config.threads,
     )
-    with console.progress("Evaluating") as say, onnx_of(config.policy) as file:
+    if config.simulator == "genesis":
+        _check_genesis(config)
+    with console.progress("Evaluating") as say, onnx_of(config.policy) as file, ExitStack() as opened:
         policy = DeployedPolicy(file)
         for_pictures = config.video is not None
         robot = robot_to_measure(config.model, config.payload_setting, policy, for_pictures=for_pictures)
-        evaluation, rollout = evaluate(policy, robot, settings, say), None
+        simulate, simulator = Simulation, None
+        if config.simulator == "genesis":
+            say("Genesis compiles the robots, which may take two minutes")
+            simulate = opened.enter_context(Genesis())
+        evaluation, rollout = evaluate(policy, robot, settings, say, simulate), None
+        if isinstance(simulate, Genesis):
+            simulator = simulate.name
         if config.save_rollouts is not None:
-            rollout = rollout_of_evaluation(evaluation, policy, robot, config.model, config.save_observations)
+            observations = config.save_observations
+            rollout = rollout_of_evaluation(evaluation, policy, robot, config.model, observations, simulator)
         return evaluation, robot, rollout
+
+
+def _check_genesis(config: Config) -> None:
+    from haloid.lab.genesis.process import genesis_python
+
+    if config.randomisation != "none":
+        raise HaloidError(
+            "--simulator genesis moves robots that are all the model; leave out --randomisation, or evaluate in MuJoCo"
+        )
+    genesis_python()
 
 
 def _model_text(config: Config) -> str:
     load = "" if config.payload_setting is None else f" with HALO's Perturbation Setting {config.payload_setting}"
-    return f"{config.model}{load}"
+    place = ", in Genesis" if config.simulator == "genesis" else ""
+    return f"{config.model}{load}{place}"
 
 
 def _hardest(evaluation: Evaluation) -> str:
@@ -158,7 +183,7 @@ def _write(config: Config, evaluation: Evaluation, folder: Path) -> None:
     from haloid.report import write_report
     from haloid.report.evaluation import evaluation_sections, success_text
 
-    document: dict[str, Any] = {"policy": str(config.policy), "model": config.model}
+    document: dict[str, Any] = {"policy": str(config.policy), "model": config.model, "simulator": config.simulator}
     document |= {"payload_setting": config.payload_setting, **evaluation.document()}
     settings = {"policy": str(config.policy), "model": _model_text(config)}
     settings |= {name: str(value) for name, value in document["settings"].items() if value is not None}

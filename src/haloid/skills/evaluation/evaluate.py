@@ -28,6 +28,7 @@ from haloid.skills.evaluation.runs import Run, driven_by, frames_of, roll_out
 from haloid.skills.policies.deployed import DeployedPolicy
 from haloid.skills.task.reference import Reference
 from haloid.skills.task.robot import TrackedRobot
+from haloid.skills.task.simulation import Simulate, Simulation
 
 Which = Literal["all", "successful"]
 """All runs, each up to its end, or those that succeeded alone."""
@@ -102,11 +103,12 @@ def evaluate(
     robot: TrackedRobot,
     config: EvaluationConfig,
     say: Callable[[str], None] = lambda detail: None,
+    simulate: Simulate = Simulation,
 ) -> Evaluation:
     """Drive `config.starts` robots through the motion and measure them; `say` hears how far it is."""
     robot = driven_by(policy, robot)
     reference = policy.reference(robot, config.motion)
-    runs = roll_out(policy, robot, reference, config, say)
+    runs = roll_out(policy, robot, reference, config, say, simulate)
     torque = np.concatenate([run.torque_nm[1 : _rows(run)] for run in runs]) / robot.effort_nm
     angles = np.concatenate([run.poses.joint_pos[1 : _rows(run)] for run in runs])
     ranges = np.array([robot.model.joint(name).range for name in robot.joint_names])

@@ -23,9 +23,17 @@ ACTION_MEANING = (
 
 
 def rollout_of_evaluation(
-    evaluation: Evaluation, policy: DeployedPolicy, robot: TrackedRobot, name: str, observations: bool
+    evaluation: Evaluation,
+    policy: DeployedPolicy,
+    robot: TrackedRobot,
+    name: str,
+    observations: bool,
+    simulator: str | None = None,
 ) -> Rollout:
-    """All runs that got anywhere; `name` is what the user calls the robot, `robot` what was given to `evaluate`."""
+    """All runs that got anywhere; `name` is what the user calls the robot, `robot` what was given to `evaluate`.
+
+    `simulator` is what moved the robots, with its version and step; None: MuJoCo.
+    """
     lengths = [len(run.trajectory) if run.diverged_row is None else run.diverged_row for run in evaluation.runs]
     kept = [(run, length) for run, length in zip(evaluation.runs, lengths, strict=True) if length > 1]
     if not kept:
@@ -40,7 +48,7 @@ def rollout_of_evaluation(
         action=np.concatenate([run.action[:length] for run, length in kept]),
         action_meaning=ACTION_MEANING,
         episodes=_episodes(kept),
-        simulator=f"mujoco {mujoco.__version__}, step {driven.model.opt.timestep:g} s",
+        simulator=simulator or f"mujoco {mujoco.__version__}, step {driven.model.opt.timestep:g} s",
         model_sha256=model_sha256(driven.model) if alike else None,
         policy_sha256=hashlib.sha256(policy.path.read_bytes()).hexdigest(),
         clamp=None if driven.clamp is None else driven.clamp.link,

@@ -21,6 +21,7 @@ from haloid.skills.task.observations import Sensed, actor_observation, observati
 from haloid.skills.task.randomisation import RANDOMISATIONS, RandomisationName
 from haloid.skills.task.reference import CONTROL_HZ, Poses, Reference
 from haloid.skills.task.robot import TrackedRobot
+from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.skills.task.transforms import delayed_by
 from haloid.trajectories.trajectory import Trajectory
 
@@ -110,6 +111,7 @@ def roll_out(
     reference: Reference,
     config: EvaluationConfig,
     say: Callable[[str], None] = lambda detail: None,
+    simulate: Simulate = Simulation,
 ) -> tuple[Run, ...]:
     """One run of each of `config.starts` robots (of `driven_by`) along `reference` (of `DeployedPolicy.reference`)."""
     if config.starts < 1:
@@ -118,7 +120,7 @@ def roll_out(
     first = np.zeros(config.starts, dtype=int)
     if config.start_from == "random":
         first = random.integers(0, max(len(reference) - LEAST_FRAMES, 1), config.starts)
-    environment = tracking_environment(robot, reference, config, first)
+    environment = tracking_environment(robot, reference, config, first, simulate)
     driver = Driver(policy, environment, config, random)
     rows = [Row.of(environment, np.zeros(config.starts, dtype=bool))]
     steps = int((len(reference) - 1 - first).max())
@@ -131,7 +133,11 @@ def roll_out(
 
 
 def tracking_environment(
-    robot: TrackedRobot, reference: Reference, config: EvaluationConfig, first: np.ndarray
+    robot: TrackedRobot,
+    reference: Reference,
+    config: EvaluationConfig,
+    first: np.ndarray,
+    simulate: Simulate = Simulation,
 ) -> TrackingEnvironment:
     environment = TrackingEnvironment(
         robot,
@@ -145,6 +151,7 @@ def tracking_environment(
             adaptive_sampling=False,
             restart=False,
         ),
+        simulate=simulate,
     )
     environment.difficulty = Difficulty(reset=config.disturbance, push=config.push)
     environment.reset(np.arange(config.starts), first)

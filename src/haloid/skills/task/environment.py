@@ -22,7 +22,7 @@ from haloid.skills.task.observations import Sensed, actor_observation, critic_ob
 from haloid.skills.task.randomisation import RANDOMISATIONS, RANDOMISED_FIELDS, Randomisation, narrowed, randomise
 from haloid.skills.task.reference import CONTROL_HZ, Poses, Reference
 from haloid.skills.task.robot import TrackedRobot
-from haloid.skills.task.simulation import Simulation
+from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.skills.task.starts import VELOCITY_RANGE, AdaptiveSampling, disturbed, starts_of
 from haloid.skills.task.terms import Moment, Terms, tracking_terms
 from haloid.skills.task.transforms import Command, Now, Transform
@@ -74,9 +74,11 @@ class TrackingEnvironment:
         config: EnvironmentConfig,
         starts: ModelStates | None = None,
         terms: Terms | None = None,
+        simulate: Simulate = Simulation,
     ) -> None:
         """`starts`: where a controller that knows the robot's load would have it; None: in the reference's frames.
-        `terms`: what is rewarded and what ends an episode; None: mjlab's tracking."""
+        `terms`: what is rewarded and what ends an episode; None: mjlab's tracking. `simulate`: what moves the robots.
+        """
         self.robot, self.reference, self.config = robot, reference, config
         self.starts, self.terms = starts or starts_of(reference), terms or tracking_terms(robot)
         self._difficulty = Difficulty()
@@ -88,7 +90,7 @@ class TrackingEnvironment:
         """Is told the state before the step of a simulation that became infinite or NaN."""
         number, joints = config.robots, len(robot.joint_names)
         self._substeps = round(STEP_S / robot.model.opt.timestep)
-        self.simulation = Simulation(robot, number, config.threads)
+        self.simulation = simulate(robot, number, config.threads)
         self._randomise()
         self._default = robot.default_joint_pos_rad.astype(np.float32)
         self._scale = robot.action_scale_rad.astype(np.float32)

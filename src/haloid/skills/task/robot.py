@@ -43,6 +43,8 @@ class TrackedRobot:
     """A robot ready for batched simulation. Joint vectors are in the order of `joint_names`, the model's own."""
 
     model: mujoco.MjModel
+    spec: mujoco.MjSpec
+    """What `model` was compiled from; servo gains that a policy brings are in `model`, `kp` and `kd` alone."""
     description: Robot
     joint_names: tuple[str, ...]
     kp: np.ndarray
@@ -128,6 +130,7 @@ def tracked_robot_of(
     middle, half = ranges.mean(axis=1), np.ptp(ranges, axis=1) / 2
     return TrackedRobot(
         model=model,
+        spec=spec,
         description=description,
         joint_names=joint_names,
         kp=np.array([kp[name] for name in joint_names]),

@@ -5,6 +5,7 @@ views of the batch: (N, …), one row for each robot.
 """
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 import mujoco
@@ -131,3 +132,7 @@ class Simulation:
         robot = self._robot
         servo = robot.kp * (self.ctrl - self.qpos[:, 7:]) - robot.kd * self.qvel[:, 6:]
         return np.clip(servo, -robot.effort_nm, robot.effort_nm)
+
+
+Simulate = Callable[[TrackedRobot, int, int], Simulation]
+"""Makes what moves a number of robots, on a number of threads."""

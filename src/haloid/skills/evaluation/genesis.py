@@ -1,0 +1,66 @@
+"""Skills, the same robots in another simulator: Genesis moves them, everything else stays as it is in MuJoCo.
+
+In: a `TrackedRobot`. Out: a `Simulation` whose steps are Genesis's, for an environment of any kind. What the robots'
+sensors show is computed of their states by MuJoCo's kinematics, so that observations, disturbances, pushes and metrics
+are the same code, and with the same seed the same starts.
+"""
+
+from contextlib import ExitStack
+from typing import Self
+
+import numpy as np
+
+from haloid.lab.genesis.process import GenesisPlayer, World
+from haloid.robots.files.write_mjcf import mjcf_text
+from haloid.skills.task.robot import TrackedRobot
+from haloid.skills.task.simulation import Simulation
+
+
+class Genesis:
+    """A `Simulate` (task/simulation.py): the processes it starts end with the `with` block."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self.name = "genesis"
+        """With version and step once something was simulated."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    def __call__(self, robot: TrackedRobot, robots: int, threads: int) -> Simulation:
+        world = World(
+            mjcf=mjcf_text(robot.spec),
+            joint_names=robot.joint_names,
+            kp=robot.kp,
+            kd=robot.kd,
+            effort_nm=robot.effort_nm,
+            timestep_s=float(robot.model.opt.timestep),
+            robots=robots,
+            floor=True,
+        )
+        player = self._open.enter_context(GenesisPlayer(world))
+        self.name = player.simulator
+        return GenesisSimulation(robot, robots, threads, player)
+
+
+class GenesisSimulation(Simulation):
+    """All robots are the robot's model: what is randomised in the batch does not reach Genesis."""
+
+    def __init__(self, robot: TrackedRobot, robots: int, threads: int, player: GenesisPlayer) -> None:
+        super().__init__(robot, robots, threads)
+        self._player = player
+        self._left: tuple[np.ndarray, np.ndarray] | None = None
+        """States in which Genesis left the robots."""
+
+    def _advance(self, steps: int) -> np.ndarray:
+        put = None
+        if self._left is None or any(
+            (np.asarray(a) != b).any() for a, b in zip((self.qpos, self.qvel), self._left, strict=True)
+        ):
+            put = (np.array(self.qpos), np.array(self.qvel))
+        self._left = self._player.step(np.array(self.ctrl), steps, put)
+        self.qpos[:], self.qvel[:] = self._left
+        return np.zeros(self._robots, dtype=bool)
