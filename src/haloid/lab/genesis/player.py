@@ -5,13 +5,13 @@ message is its length (eight bytes, little-endian) and an npz archive of plain a
 
 | request | in | out |
 | --- | --- | --- |
-| open | model (MJCF text), joint_names, kp, kd, effort_nm, timestep_s, robots, floor, threads | simulator (its name) |
+| open | model (MJCF text), joint_names, kp, kd, effort_nm, timestep_s, robots, floor | simulator (its name) |
 | step | target_rad (N, n), steps; perhaps qpos, qvel of all robots | qpos, qvel |
 | play | start_rad (n), control (T, n), one row per step | q_rad, dq_rad_s (T, n), before each step |
 
 A request that fails is answered with `error`, in words. States are MuJoCo's, joints in the order of `joint_names`: a
 floating robot's qpos begins with the root's position and wxyz quaternion, its qvel with the root's linear velocity in
-the world's axes and its angular velocity in its own.
+the world's axes and its angular velocity in its own. Genesis counts them in the same way.
 """
 
 import io
@@ -101,8 +101,7 @@ class World:
             robot.set_qpos(qpos[:, :7], list(range(7)), zero_velocity=False)
         robot.set_dofs_position(qpos[:, root:], self._dofs, zero_velocity=False)
         if self._floats:
-            velocity = np.concatenate([qvel[:, :3], _turned(qpos[:, 3:7], qvel[:, 3:6])], axis=1)
-            robot.set_dofs_velocity(velocity, list(range(ROOT_DOFS)))
+            robot.set_dofs_velocity(qvel[:, :ROOT_DOFS], list(range(ROOT_DOFS)))
         robot.set_dofs_velocity(qvel[:, ROOT_DOFS if self._floats else 0 :], self._dofs)
 
     def _state(self) -> tuple[np.ndarray, np.ndarray]:
@@ -112,15 +111,7 @@ class World:
             return q_rad, dq_rad_s
         root = robot.get_qpos(list(range(7))).numpy()
         velocity = robot.get_dofs_velocity(list(range(ROOT_DOFS))).numpy()
-        spin_b = _turned(root[:, 3:7] * [1, -1, -1, -1], velocity[:, 3:])
-        return np.concatenate([root, q_rad], axis=1), np.concatenate([velocity[:, :3], spin_b, dq_rad_s], axis=1)
-
-
-def _turned(quat_wxyz: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """(N, 3) vectors turned by (N, 4) unit quaternions."""
-    w, axis = quat_wxyz[:, :1], quat_wxyz[:, 1:]
-    twice = 2 * np.cross(axis, vector)
-    return vector + w * twice + np.cross(axis, twice)
+        return np.concatenate([root, q_rad], axis=1), np.concatenate([velocity, dq_rad_s], axis=1)
 
 
 def main() -> None:

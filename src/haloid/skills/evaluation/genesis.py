@@ -61,6 +61,13 @@ class GenesisSimulation(Simulation):
             (np.asarray(a) != b).any() for a, b in zip((self.qpos, self.qvel), self._left, strict=True)
         ):
             put = (np.array(self.qpos), np.array(self.qvel))
-        self._left = self._player.step(np.array(self.ctrl), steps, put)
+        if self._servos is None:
+            self._left = self._player.step(np.array(self.ctrl), steps, put)
+        else:
+            self._left = put or self._left
+            for _ in range(steps):
+                assert self._left is not None
+                self.ctrl[:] = self._servos(self.held_rad, *self._left)
+                self._left, put = self._player.step(np.array(self.ctrl), 1, put), None
         self.qpos[:], self.qvel[:] = self._left
         return np.zeros(self._robots, dtype=bool)
