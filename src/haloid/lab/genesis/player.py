@@ -14,10 +14,11 @@ floating robot's qpos begins with the root's position and wxyz quaternion, its q
 the world's axes and its angular velocity in its own. Genesis counts them in the same way.
 """
 
+import importlib
 import io
 import os
 import sys
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -25,15 +26,16 @@ Message = dict[str, Any]
 ROOT_DOFS = 6
 
 
-def send(stream: BinaryIO, message: Message) -> None:
+def send(stream: IO[bytes], message: Message) -> None:
     packed = io.BytesIO()
-    np.savez(packed, **{name: np.asarray(value) for name, value in message.items()})
+    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in message.items()}
+    np.savez(packed, **arrays)
     stream.write(len(packed.getbuffer()).to_bytes(8, "little"))
     stream.write(packed.getbuffer())
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> Message | None:
+def receive(stream: IO[bytes]) -> Message | None:
     """The next message; None when there will be none."""
     size = stream.read(8)
     if len(size) < 8:
@@ -50,8 +52,7 @@ class World:
     """One robot, or many of it side by side, in Genesis with its own defaults for integrator and contact."""
 
     def __init__(self, wanted: Message) -> None:
-        import genesis as gs
-
+        gs: Any = importlib.import_module("genesis")  # which the type checker's environment does not have
         gs.init(backend=gs.cpu, precision="64", logging_level="error")
         self._robots = int(wanted["robots"])
         self._joints = [str(name) for name in wanted["joint_names"]]

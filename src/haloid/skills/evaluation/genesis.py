@@ -56,18 +56,15 @@ class GenesisSimulation(Simulation):
         """States in which Genesis left the robots."""
 
     def _advance(self, steps: int) -> np.ndarray:
-        put = None
-        if self._left is None or any(
-            (np.asarray(a) != b).any() for a, b in zip((self.qpos, self.qvel), self._left, strict=True)
-        ):
-            put = (np.array(self.qpos), np.array(self.qvel))
+        here = np.array(self.qpos), np.array(self.qvel)
+        moved = self._left is None or any((a != b).any() for a, b in zip(here, self._left, strict=True))
+        put = here if moved else None
         if self._servos is None:
-            self._left = self._player.step(np.array(self.ctrl), steps, put)
+            here = self._player.step(np.array(self.ctrl), steps, put)
         else:
-            self._left = put or self._left
             for _ in range(steps):
-                assert self._left is not None
-                self.ctrl[:] = self._servos(self.held_rad, *self._left)
-                self._left, put = self._player.step(np.array(self.ctrl), 1, put), None
-        self.qpos[:], self.qvel[:] = self._left
+                self.ctrl[:] = self._servos(self.held_rad, *here)
+                here, put = self._player.step(np.array(self.ctrl), 1, put), None
+        self._left = here
+        self.qpos[:], self.qvel[:] = here
         return np.zeros(self._robots, dtype=bool)
