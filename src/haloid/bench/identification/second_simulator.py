@@ -137,7 +137,6 @@ def _errors(found: Identification, loads: tuple[Load, ...], loaded: LabRobot) ->
         "inside95": float(np.mean(inside)),
         "heldout_mrad": 1e3 * result.rms_rad["heldout"],
         "nominal_mrad": 1e3 * result.rms_rad["nominal"],
-        "status": result.status,
         "identified_step_s": found.settings.timestep_s,
         "seconds": round(found.seconds, 1),
     }
