@@ -73,3 +73,15 @@ def test_another_robot_is_refused():
     )
     with pytest.raises(HaloidError, match="the left leg of g1 has the joints none; expected six"):
         LegKinematics(model, describe("g1"))
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_stretched_leg_bends_forwards(legs, side):
+    """From a knee at its backward stop, to a foot that is nearer: the knee must not stay at the stop."""
+    qpos = legs.model.qpos0.copy()
+    qpos[legs.addresses(side)] = 0.0
+    pos, quat = legs.foot_pose(side, qpos)
+    knee = legs.model.joint(f"{side}_knee_joint")
+    qpos[knee.qposadr[0]] = knee.range[0]
+    found = legs.reach(side, qpos, pos + np.array([0.0, 0.0, 0.02]), quat)
+    assert found[knee.qposadr[0]] > 0.2

@@ -1,6 +1,6 @@
 import numpy as np
 
-from haloid.motions.stance import stance_phases
+from haloid.motions.stance import stance_phases, without_gaps
 
 SOLE_M = np.array([[-0.05, 0.03, 0.0], [-0.05, -0.03, 0.0], [0.12, 0.03, 0.0], [0.12, -0.03, 0.0]])
 
@@ -40,3 +40,13 @@ def test_a_moment_of_noise_does_not_part_a_phase():
     height_m = np.zeros(100)
     height_m[50] = 0.06
     assert stance_phases(_soles(np.zeros(100), height_m), 50.0) == [(0, 100)]
+
+
+def test_a_gap_between_feet_is_closed_unless_the_robot_falls():
+    still_m, times_s = np.full(100, 0.8), np.arange(100) / 50
+    phases = {"left": [(0, 40)], "right": [(50, 100)]}
+    assert without_gaps(phases, still_m, 50.0) == {"left": [(0, 45)], "right": [(45, 100)]}
+    assert without_gaps({"left": [(0, 40), (50, 100)], "right": []}, still_m, 50.0)["left"] == [(0, 100)]
+    assert without_gaps({"left": [(10, 90)], "right": [(20, 30)]}, still_m, 50.0)["left"] == [(0, 100)]
+    falling_m = 0.8 - 0.5 * 9.81 * (times_s - 0.9) ** 2
+    assert without_gaps(phases, falling_m, 50.0) == phases

@@ -18,6 +18,7 @@ from haloid.robots.files.write_mjcf import write_mjcf
 if TYPE_CHECKING:
     from haloid.skills.evaluation.evaluate import Evaluation
     from haloid.skills.policies.deployed import DeployedPolicy
+    from haloid.skills.task.clamped import Clamp
     from haloid.skills.task.randomisation import RandomisationName
     from haloid.skills.task.robot import TrackedRobot
     from haloid.skills.training.learning import Iteration
@@ -196,11 +197,18 @@ def robot_to_measure(
     model: Model, payload: PayloadOnRobot, policy: DeployedPolicy, *, for_pictures: bool = False
 ) -> TrackedRobot:
     """The model with its payload, on a floor, and held as in the policy's training."""
+    return robot_to_train(model, payload, clamp=policy.clamp, for_pictures=for_pictures)
+
+
+def robot_to_train(
+    model: Model, payload: PayloadOnRobot = None, *, clamp: Clamp | None = None, for_pictures: bool = False
+) -> TrackedRobot:
+    """The model with its payload, on a floor."""
     from haloid.skills.task.robot import tracked_robot_of
 
     robot, spec = robot_of(model), load_robot(model)
     put_on(spec, loads_of(payload, robot))
-    return tracked_robot_of(spec, describe(robot), clamp=policy.clamp, for_pictures=for_pictures)
+    return tracked_robot_of(spec, describe(robot), clamp=clamp, for_pictures=for_pictures)
 
 
 def _require(function: str, *packages: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from haloid.errors import HaloidError
 from haloid.robots.description import Robot
+from haloid.robots.sole import joints_about
 from haloid.trajectories.mujoco_states import floating_root
 
 SIDES: tuple[str, ...] = ("left", "right")
@@ -18,6 +19,10 @@ _LEG_JOINTS = 6
 _TOLERANCE = 1e-6
 """m and rad; solutions are usually a thousand times nearer."""
 _MAX_STEPS = 60
+_MOST_DAMPING, _STALLED = 10.0, 1e-10
+"""Out of reach, steps become short or useless: there is nothing nearer."""
+_STRETCHED_RAD, _BENT_RAD = 0.05, 0.4
+"""Angles of the knee: below the first a leg counts as stretched; the second is where bending it is tried from."""
 _WEIGHTS = np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])[:, None]
 """Of what misses: out of reach, a radian counts as 0.1 m, the length of a foot's lever."""
 
@@ -47,11 +52,17 @@ class LegKinematics:
         self.root = floating_root(model)
         self._legs = {side: [model.joint(joint) for joint in robot.legs[side]] for side in SIDES}
         self._foot = {side: model.body(robot.feet[side]).id for side in SIDES}
+        self._pitch = {side: self._pitch_addresses(side) for side in SIDES}
         self._jacobian = np.empty((2, 3, model.nv))
 
     def addresses(self, side: str) -> np.ndarray:
         """Where the leg's angles are in qpos."""
         return np.array([joint.qposadr[0] for joint in self._legs[side]])
+
+    def _pitch_addresses(self, side: str) -> np.ndarray:
+        """Of hip, knee and ankle, which bend the leg."""
+        pitch = joints_about(self.model, self.leg_joints[side], 1)
+        return np.array([self.model.joint(joint).qposadr[0] for joint in pitch])
 
     def forward(self, qpos: np.ndarray) -> mujoco.MjData:
         self.data.qpos[:] = qpos
@@ -78,7 +89,23 @@ class LegKinematics:
     def nearest(
         self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, quat_wxyz: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`qpos` with the leg's angles that bring the foot nearest to this pose, and what misses: (6,) in m and rad."""
+        """`qpos` with the leg's angles that bring the foot nearest to this pose, and what misses: (6,) in m and rad.
+
+        A stretched leg can bend either way; from there the way forwards is tried too, and taken unless it misses more.
+        """
+        found, error = self._descend(side, qpos, pos_w_m, quat_wxyz)
+        pitch = self._pitch[side]
+        if found[pitch[1]] > _STRETCHED_RAD and np.linalg.norm(error) < _TOLERANCE:
+            return found, error
+        bent = qpos.copy()
+        bent[pitch] += np.array([-0.5, 1.0, -0.5]) * (_BENT_RAD - bent[pitch[1]])
+        other, other_error = self._descend(side, bent, pos_w_m, quat_wxyz)
+        misses = (np.linalg.norm(_WEIGHTS[:, 0] * value) for value in (other_error, error))
+        return (other, other_error) if next(misses) < next(misses) + _TOLERANCE else (found, error)
+
+    def _descend(
+        self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, quat_wxyz: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         qpos = qpos.copy()
         address = self.addresses(side)
         dofs = [joint.dofadr[0] for joint in self._legs[side]]
@@ -96,10 +123,13 @@ class LegKinematics:
             trial = qpos.copy()
             trial[address] = np.clip(qpos[address] + step, low, high)
             trial_error, trial_jacobian = self._error(side, trial, pos_w_m, quat_wxyz, dofs)
-            if np.linalg.norm(_WEIGHTS[:, 0] * trial_error) < np.linalg.norm(_WEIGHTS[:, 0] * error):
+            missed, missed_before = (np.linalg.norm(_WEIGHTS[:, 0] * value) for value in (trial_error, error))
+            if missed < missed_before:
                 qpos, error, jacobian, damping = trial, trial_error, trial_jacobian, max(damping / 10, 1e-12)
             else:
                 damping *= 10
+            if damping > _MOST_DAMPING or missed_before - _STALLED < missed < missed_before:
+                break
         return qpos, error
 
     def _error(

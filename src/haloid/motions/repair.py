@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from haloid.motions.ground import SMOOTHING_S, ground
 from haloid.motions.leg_kinematics import SIDES, LegKinematics
-from haloid.motions.stance import stance_phases
+from haloid.motions.stance import stance_phases, without_gaps
 from haloid.motions.surface import surface_of
 from haloid.robots.description import describe
 from haloid.robots.entries import DEFAULT_ROBOT
@@ -55,7 +55,8 @@ class Repaired:
     greatest_miss_rad: float
 
 
-def repair(frames: FloatingTrajectory, robot: str = DEFAULT_ROBOT) -> Repaired:
+def repair(frames: FloatingTrajectory, robot: str = DEFAULT_ROBOT, close_gaps: bool = False) -> Repaired:
+    """`close_gaps`: where no foot stands and the robot does not fall either, the feet stand longer."""
     model, description = load_spec(robot).compile(), describe(robot)
     legs = LegKinematics(model, description)
     grounded = ground(frames, model, "contact")
@@ -63,6 +64,8 @@ def repair(frames: FloatingTrajectory, robot: str = DEFAULT_ROBOT) -> Repaired:
     poses = {side: np.array([np.concatenate(legs.foot_pose(side, row)) for row in qpos]) for side in SIDES}
     sole_in_foot_m = {side: _sole_in_foot_m(model, description.feet[side]) for side in SIDES}
     phases = {side: stance_phases(_soles_w_m(poses[side], sole_in_foot_m[side]), frames.rate_hz) for side in SIDES}
+    if close_gaps:
+        phases = without_gaps(phases, grounded.root_pos_w_m[:, 2], frames.rate_hz)
     contacts = np.zeros((len(frames), len(SIDES)), bool)
     for column, side in enumerate(SIDES):
         for start, stop in phases[side]:
@@ -71,7 +74,9 @@ def repair(frames: FloatingTrajectory, robot: str = DEFAULT_ROBOT) -> Repaired:
     for pose in (qpos, *poses.values()):
         pose[:, 2] += raise_m
     wanted = {side: _standing(poses[side], phases[side], sole_in_foot_m[side], frames.rate_hz) for side in SIDES}
-    lowering_m = _lowering_m(legs, qpos, poses, wanted, frames.rate_hz)
+    moved = {side: np.abs(wanted[side] - poses[side]).max(axis=1) > 1e-9 for side in SIDES}
+    feet_w_m = {side: wanted[side][:, :3] for side in SIDES}
+    lowering_m = lowering_for_legs_m(legs, qpos, feet_w_m, moved, frames.rate_hz)
     solved, miss = _solve(legs, qpos, poses, wanted, lowering_m, contacts)
     named = [legs.model.joint(name).qposadr[0] for name in frames.joint_names]
     new_frames = replace(grounded, root_pos_w_m=solved[:, :3], joint_pos_rad=solved[:, named])
@@ -160,19 +165,21 @@ def _smooth_step(at: np.ndarray) -> np.ndarray:
     return at**3 * (10 + at * (6 * at - 15))
 
 
-def _lowering_m(
-    legs: LegKinematics, qpos: np.ndarray, poses: dict[str, np.ndarray], wanted: dict[str, np.ndarray], fps: float
+def lowering_for_legs_m(
+    legs: LegKinematics, qpos: np.ndarray, feet_w_m: dict[str, np.ndarray], moved: dict[str, np.ndarray], fps: float
 ) -> np.ndarray:
-    """(T,) how far the pelvis goes down so that both legs are long enough; where the feet stay, nothing is needed."""
+    """(T,) how far the pelvis goes down so that both legs are long enough; where no foot was moved, nothing is needed.
+
+    `feet_w_m` are (T, 3) by side, `moved` (T,) bool.
+    """
     needed_m = np.zeros(len(qpos))
     for side in SIDES:
         hip_in_pelvis_m, length_m = _leg(legs, side)
         hips_m = qpos[:, :3] + Rotation.from_quat(qpos[:, 3:7], scalar_first=True).apply(hip_in_pelvis_m)
-        apart_m = hips_m - wanted[side][:, :3]
+        apart_m = hips_m - feet_w_m[side]
         across_m = np.minimum(np.linalg.norm(apart_m[:, :2], axis=1), 0.9 * _REACH * length_m)
         too_high_m = apart_m[:, 2] - np.sqrt((_REACH * length_m) ** 2 - across_m**2)
-        is_moved = np.abs(wanted[side] - poses[side]).max(axis=1) > 1e-9
-        needed_m = np.maximum(needed_m, np.where(is_moved, too_high_m, 0.0))
+        needed_m = np.maximum(needed_m, np.where(moved[side], too_high_m, 0.0))
     wide = maximum_filter1d(needed_m, 2 * round(_LOWERING_S * fps) + 1, mode="nearest")
     return gaussian_filter1d(wide, 0.5 * _LOWERING_S * fps, mode="nearest")
 

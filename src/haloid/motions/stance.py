@@ -24,6 +24,8 @@ class Touch:
 
 SURELY, ROUGHLY = Touch(0.03, 0.15), Touch(0.05, 0.35)
 """A foot stands: the sole's lowest point, and the velocity of its middle."""
+FALLING_M_S2 = 4.0
+"""A root that accelerates downwards by more than this falls: the robot is in flight."""
 _SMOOTHING_S, _GAP_S, _SHORTEST_S = 0.03, 0.06, 0.1
 
 
@@ -47,3 +49,49 @@ def stance_phases(soles_w_m: np.ndarray, fps: float) -> list[tuple[int, int]]:
     roughly = np.asarray(binary_closing(np.pad(roughly, gap, mode="edge"), np.ones(gap + 1)))[gap:][: len(soles_w_m)]
     phases = [(first, last + 1) for first, last in spans(roughly)]
     return [(start, stop) for start, stop in phases if stop - start >= _SHORTEST_S * fps and surely[start:stop].any()]
+
+
+def without_gaps(
+    phases: dict[str, list[tuple[int, int]]], root_height_m: np.ndarray, fps: float
+) -> dict[str, list[tuple[int, int]]]:
+    """The phases with those gaps closed in which no foot stands and the robot does not fall either.
+
+    Half of such a gap goes to the foot that stood before, half to the one that stands after; if they are one, it never
+    left the ground.
+    """
+    stretched = {side: [list(phase) for phase in found] for side, found in phases.items()}
+    stands = np.zeros(len(root_height_m), bool)
+    for start, stop in (phase for found in phases.values() for phase in found):
+        stands[start:stop] = True
+    if not stands.any():
+        return phases
+    for start, stop in ((first, last + 1) for first, last in spans(~stands)):
+        if _falls(root_height_m[max(start - 1, 0) : stop + 1], fps):
+            continue
+        first, last = start == 0, stop == len(stands)
+        middle = start if first else stop if last else (start + stop) // 2
+        for phase in (phase for found in stretched.values() for phase in found):
+            if phase[1] == start:
+                phase[1] = middle
+            if phase[0] == stop:
+                phase[0] = middle
+    return {side: _joined(found) for side, found in stretched.items()}
+
+
+def _joined(phases: list[list[int]]) -> list[tuple[int, int]]:
+    """Phases of one foot, those that touch as one."""
+    joined: list[tuple[int, int]] = []
+    for start, stop in phases:
+        if joined and joined[-1][1] == start:
+            joined[-1] = joined[-1][0], stop
+        else:
+            joined.append((start, stop))
+    return joined
+
+
+def _falls(height_m: np.ndarray, fps: float) -> bool:
+    """Whether a parabola through the heights opens downwards like a fall."""
+    if len(height_m) < 4:
+        return False
+    times_s = np.arange(len(height_m)) / fps
+    return bool(2 * np.polyfit(times_s, height_m, 2)[0] < -FALLING_M_S2)

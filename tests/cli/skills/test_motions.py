@@ -97,3 +97,28 @@ def test_unknown_motions_and_help(capsys):
     with pytest.raises(SystemExit):
         cli.main(["motions", "check", "--help"])
     assert "haloid motions check squat dance.csv --fps-in 60" in capsys.readouterr().out
+
+
+def test_check_names_the_joint_that_a_load_overloads(capsys):
+    assert cli.main(["motions", "check", "swallow", "--payload-setting", "2"]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "1 error, 1 warning" in shown
+    assert "waist pitch" in shown
+    assert "50 N·m" in shown
+    assert "Convert with --feasible" in shown
+
+
+def test_convert_feasible_mends_a_clip_or_says_why_not(tmp_path: Path, capsys):
+    hanging = write_csv(standing(g1(), frames=60, height_m=1.2), tmp_path / "hanging.csv")
+    out = tmp_path / "mended.npz"
+    assert cli.main(["motions", "convert", str(hanging), "-o", str(out), "--feasible"]) == 0
+    assert "feasible: pelvis moved by up to" in capsys.readouterr().out
+    assert cli.main(["motions", "check", str(out)]) == 0
+    capsys.readouterr()
+    other = tmp_path / "jump.npz"
+    assert cli.main(["motions", "convert", "yaw-jump", "-o", str(other), "--feasible", "--payload-setting", "2"]) == 1
+    said = capsys.readouterr().err
+    assert "yaw-jump cannot be made feasible" in said
+    assert "left_wrist_pitch_joint more torque than the motor has" in said
+    assert "Nothing was written" in said
+    assert not other.exists()

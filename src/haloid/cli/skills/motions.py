@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from haloid.motions.finding import Finding
     from haloid.trajectories.motion import Motion
+    from haloid.trajectories.trajectory import FloatingTrajectory
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,14 @@ class Reading:
     """Order of the joints in an npz without names: mjcf for mjlab's files, isaac for BeyondMimic's."""
     robot: str = DEFAULT_ROBOT
     """A known robot, or the path of an MJCF file with a free joint."""
+
+
+@dataclass(frozen=True)
+class Following:
+    model: str | None = None
+    """The robot that is to follow the motion, if it is another than --robot: calibrated.xml, or a patch.json."""
+    payload_setting: Literal[1, 2, 3] | None = None
+    """HALO's Perturbation Setting that it carries."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +65,16 @@ class List:
 
 
 @dataclass(frozen=True)
-class Check(Reading):
-    """What is wrong with motions: limits, speeds, jumps, the ground. Exit status 1 if there are errors.
+class Check(Following, Reading):
+    """What is wrong with motions: limits, speeds, jumps, the ground; torque, support and friction. Errors: status 1.
 
-    Example:
+    Torque, support and friction are those of the model, which may carry a load. What training mends by moving the
+    pelvis is a warning.
+
+    Examples:
         haloid motions check squat dance.csv --fps-in 60
+        haloid motions check swallow --model out/result/calibrated.xml
+        haloid motions check swallow --payload-setting 2
     """
 
     motions: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="MOTION [MOTION …]")] = ()
@@ -68,17 +82,24 @@ class Check(Reading):
 
 
 @dataclass(frozen=True)
-class Convert(Changes):
+class Convert(Following, Changes):
     """Write a motion as the npz that mjlab, BeyondMimic's tools and haloid train load, names inside.
 
-    Example:
+    --feasible makes a clip one that the robot can follow with the load it carries: soles flat and on the ground, the
+    pelvis over them and low enough, torques within their limits, slower if need be. Where that cannot be done, it says
+    which joint or foot, when and by how much, and writes nothing.
+
+    Examples:
         haloid motions convert asap/squat.pkl -o out/squat.npz --ground contact
+        haloid motions convert asap/squat.pkl -o out/squat.npz --feasible --model out/result/calibrated.xml
     """
 
     source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MOTION")] = tyro.MISSING
     """Name of an own motion, or a file."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = tyro.MISSING
     """File to write, NAME.npz."""
+    feasible: bool = False
+    """Mend it until the robot can follow it, at 50 frames per second."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +210,8 @@ def _check(action: Check) -> None:
             with console.progress(f"Checking {source}"):
                 frames = read_frames(source, model, robot=action.robot, fps_in=action.fps_in, order=action.order)
                 findings = check(frames, action.robot)
+                is_whole = all(finding.severity == "warning" or finding.where for finding in findings)
+                findings += _feasibility(action, frames, source) if is_whole else []
         except HaloidError as error:
             console.error(str(error))
             bad.append(source)
@@ -211,6 +234,25 @@ def _check(action: Check) -> None:
     console.next_command("view", action.motions[0])
 
 
+def _feasibility(action: Check, frames: FloatingTrajectory, source: str) -> list[Finding]:
+    """What the robot lacks for the motion at 50 frames per second; nothing if too little is known of it."""
+    from haloid.api.skills import robot_to_train
+    from haloid.motions.resample import resample
+    from haloid.skills.feasibility.check import feasibility_findings
+    from haloid.trajectories.motion import motion_of
+    from haloid.trajectories.mujoco_states import states_of
+
+    try:
+        robot = robot_to_train(action.model or action.robot, action.payload_setting)
+        states = states_of(robot.model, motion_of(resample(frames, 50.0), robot.model).trajectory)
+        return feasibility_findings(robot.model, robot.description, states)
+    except HaloidError as error:
+        if action.model or action.payload_setting:
+            raise
+        console.results.print(f"{source}: torque, support and friction are not checked: {error}", soft_wrap=True)
+        return []
+
+
 def _finding_row(finding: Finding) -> list[str]:
     unit = f" {finding.unit}" if finding.unit else ""
     when = f"{finding.start_s:.2f} to {finding.end_s:.2f}"
@@ -227,8 +269,8 @@ def _convert(action: Convert) -> None:
     from haloid.motions.check import check
     from haloid.trajectories.motion_export import write_motion
 
-    with console.progress("Converting"):
-        motion = _loaded(action)
+    with console.progress("Converting") as say:
+        motion = _feasible(action, say) if action.feasible else _loaded(action)
         file = write_motion(motion, action.out)
         findings = check(motion.trajectory, action.robot)
     console.results.print(
@@ -242,6 +284,26 @@ def _convert(action: Convert) -> None:
         console.next_command("motions", "check", file)
     else:
         console.next_command("view", file)
+
+
+def _feasible(action: Convert, say: console.Progress) -> Motion:
+    from haloid.api.skills import robot_to_train
+    from haloid.motions.load import read_frames, require_usable
+    from haloid.skills.feasibility.check import in_words
+    from haloid.skills.feasibility.mend import mend
+
+    robot = robot_to_train(action.model or action.robot, action.payload_setting)
+    frames = read_frames(action.source, robot.model, robot=action.robot, fps_in=action.fps_in, order=action.order)
+    require_usable(action.source, frames)
+    mended = mend(frames, robot, action.robot, lambda pace: say(f"at {pace:g} of its speed"))
+    if not mended.feasible:
+        lacking = "; ".join(in_words(finding) for finding in mended.findings if finding.severity == "error")
+        raise HaloidError(
+            f"{action.source} cannot be made feasible by moving, lowering, smoothing and slowing it: {lacking}. "
+            "Nothing was written. Cut the clip there, take load off the robot, or convert with --repair alone"
+        )
+    console.results.print(mended.in_words(), soft_wrap=True)
+    return mended.motion
 
 
 def _preview(action: Preview) -> None:

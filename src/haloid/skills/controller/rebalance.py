@@ -38,8 +38,8 @@ LEAST, GOAL = Margin(0.015, 0.6), Margin(0.025, 0.9)
 _BORNE = 0.5
 """Of the weight: with less on the ground, the zero-moment point means little."""
 _ROUNDS = 4
-_SETTLED_M = 1e-3
-_PELVIS_PER_COM = 1.08
+SETTLED_M = 1e-3
+PELVIS_PER_COM = 1.08
 """What the pelvis moves for the centre of mass: the feet stay."""
 _MOST_M = 0.06
 """The largest offset of the pelvis; what needs more is another motion."""
@@ -56,16 +56,16 @@ def rebalanced(model: mujoco.MjModel, robot: Robot, reference: ModelStates, cont
         return reference
     free_model = without_contacts(model)
     point = zero_moment_points(free_model, reference)
-    if np.abs(support_of(model, reference, contacts, LEAST).missing_m(point)).max() < _SETTLED_M:
+    if np.abs(support_of(model, reference, contacts, LEAST).missing_m(point)).max() < SETTLED_M:
         return reference
     support, mover = support_of(model, reference, contacts, GOAL), _Mover(model, robot, reference, contacts)
     balanced, shift_m = reference, np.zeros((len(reference), 2))
     for _ in range(_ROUNDS):
         missing_m = support.missing_m(point)
-        if np.abs(missing_m).max() < _SETTLED_M:
+        if np.abs(missing_m).max() < SETTLED_M:
             break
         com_m = com_of_zmp(missing_m, point.height_s2, ~support.is_borne(point), reference.step_s)
-        balanced, shift_m = mover.moved(shift_m + _PELVIS_PER_COM * com_m)
+        balanced, shift_m = mover.moved(shift_m + PELVIS_PER_COM * com_m)
         point = zero_moment_points(free_model, balanced)
     return balanced
 
@@ -162,7 +162,7 @@ class _Mover:
     def __init__(self, model: mujoco.MjModel, robot: Robot, reference: ModelStates, contacts: SoleContacts):
         self.reference, self.legs = reference, LegKinematics(model, robot)
         self.feet = {side: [self.legs.foot_pose(side, qpos) for qpos in reference.qpos] for side in SIDES}
-        self.along = {side: _along(model, robot.feet[side], contacts, reference.step_s) for side in SIDES}
+        self.along = {side: along_with_pelvis(model, robot.feet[side], contacts, reference.step_s) for side in SIDES}
         self.allowed = np.ones(len(reference))
 
     def moved(self, shift_m: np.ndarray) -> tuple[ModelStates, np.ndarray]:
@@ -177,7 +177,7 @@ class _Mover:
             if not missed.any():
                 break
             self.allowed[missed] *= kept
-        return _with_positions(self.reference, moved), eased_m
+        return with_positions(self.reference, moved), eased_m
 
     def _pose(self, frame: int, shift_m: np.ndarray) -> tuple[np.ndarray, bool]:
         """The frame with the pelvis moved, and whether a foot misses its place."""
@@ -191,7 +191,7 @@ class _Mover:
         return qpos, missed
 
 
-def _along(model: mujoco.MjModel, foot: str, contacts: SoleContacts, step_s: float) -> np.ndarray:
+def along_with_pelvis(model: mujoco.MjModel, foot: str, contacts: SoleContacts, step_s: float) -> np.ndarray:
     """(T,) how far a foot goes along with the pelvis: 0 on the ground and near it in time, 1 well away from it."""
     of_foot = model.geom_bodyid[contacts.geom_ids] == model.body(foot).id
     rests = contacts.resting[:, of_foot].any(axis=1)
@@ -208,7 +208,7 @@ def _eased(least: np.ndarray, width: int) -> np.ndarray:
     return convolve1d(minimum_filter1d(least, len(window)), window / window.sum(), mode="nearest")
 
 
-def _with_positions(reference: ModelStates, qpos: np.ndarray) -> ModelStates:
+def with_positions(reference: ModelStates, qpos: np.ndarray) -> ModelStates:
     """Positions and velocities; the root's orientation is the reference's."""
     change = np.concatenate([qpos[:, :3], np.zeros((len(qpos), 3)), qpos[:, 7:]], axis=1)
     change[:, :3] -= reference.qpos[:, :3]

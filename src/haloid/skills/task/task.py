@@ -20,6 +20,7 @@ from haloid.setting_limits import check_settings
 from haloid.skills.controller.estimate import Noise
 from haloid.skills.controller.linear_feedback import FeedbackWeights
 from haloid.skills.controller.tables import ControllerTables, Feedforward, controller_tables, feedforward
+from haloid.skills.feasibility.check import warn_of_infeasible
 from haloid.skills.policies.actions import (
     ActionMode,
     Actions,
@@ -39,7 +40,7 @@ from haloid.skills.task.terms import tracking_terms
 from haloid.skills.task.transforms import delayed_by
 from haloid.skills.training.trial import GENTLE, MEASURED_TIMESTEP_S, ROBOTS, try_out
 from haloid.trajectories.motion import Motion
-from haloid.trajectories.mujoco_states import ModelStates
+from haloid.trajectories.mujoco_states import ModelStates, states_of
 
 FEEDFORWARD_ACTION_RATE = -0.01
 """A tenth of mjlab's weight: feed-forward targets change quickly by themselves."""
@@ -108,6 +109,11 @@ def build_task(config: TaskConfig) -> Task:
     robot = tracked_robot(config.model, timestep_s=STEP_S / config.substeps, clamp=_clamp(config, motions))
     reference = reference_of(robot, motions, [Path(source).stem for source in config.motions])
     tables = _tables(config, robot, motions)
+    followed = [table.reference for table in tables] or [
+        states_of(robot.model, motion.trajectory) for motion in motions
+    ]
+    for source, states in zip(config.motions, followed, strict=True):
+        warn_of_infeasible(robot.model, robot.description, states, source)
     terms = tracking_terms(robot, action_rate_weight(config))
     environment = TrackingEnvironment(robot, reference, _environment_config(config), _starts(tables), terms)
     return Task(robot, reference, environment, _actions(config, robot, reference, tables))
