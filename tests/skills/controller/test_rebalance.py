@@ -105,13 +105,13 @@ def test_a_rigid_robot_that_is_pushed_forward_presses_behind_its_centre_of_mass(
 )
 def test_what_is_missing_is_the_way_to_the_nearest_point_of_the_support(point, rests, missing):
     square = np.array([[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
-    points = ZeroMomentPoints(np.array([point]), np.ones(1), np.ones(1))
+    points = ZeroMomentPoints(np.array([point]), np.ones(1), np.ones(1), np.zeros(1))
     np.testing.assert_allclose(Support(square, np.array([rests], bool)).missing_m(points)[0], missing, atol=1e-12)
 
 
 def test_a_robot_that_barely_touches_the_ground_misses_nothing():
     square = np.array([[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
-    points = ZeroMomentPoints(np.array([[5.0, 5.0]]), np.ones(1), np.array([0.2]))
+    points = ZeroMomentPoints(np.array([[5.0, 5.0]]), np.ones(1), np.array([0.2]), np.zeros(1))
     assert not Support(square, np.ones((1, 4), bool)).missing_m(points).any()
 
 

@@ -80,6 +80,8 @@ class ZeroMomentPoints:
     """(T,) h = c_z / (g + c_z'')"""
     load: np.ndarray
     """(T,) vertical force as a part of the weight"""
+    sideways: np.ndarray
+    """(T,) horizontal force as a part of the weight"""
 
 
 def zero_moment_points(free_model: mujoco.MjModel, reference: ModelStates) -> ZeroMomentPoints:
@@ -89,18 +91,19 @@ def zero_moment_points(free_model: mujoco.MjModel, reference: ModelStates) -> Ze
     for frame in range(1, count):
         mujoco.mj_differentiatePos(free_model, speeds[frame], step_s, *reference.qpos[frame - 1 : frame + 1])
     speeds[0], speeds[-1] = speeds[1], speeds[-2]
-    point_m, height_m, force_n = np.empty((count, 2)), np.empty(count), np.empty(count)
+    point_m, height_m, force_n = np.empty((count, 2)), np.empty(count), np.empty((count, 3))
     for frame in range(count):
         data.qpos[:], data.qvel[:] = reference.qpos[frame], reference.qvel[frame]
         data.qacc[:] = (speeds[frame + 1] - speeds[frame]) / step_s
         mujoco.mj_inverse(free_model, data)
         force, root = data.qfrc_inverse[:3], free_model.jnt_bodyid[0]
         torque = data.xmat[root].reshape(3, 3) @ data.qfrc_inverse[3:6] + np.cross(data.xpos[root], force)
-        force_n[frame], height_m[frame] = force[2], data.subtree_com[root, 2]
+        force_n[frame], height_m[frame] = force, data.subtree_com[root, 2]
         point_m[frame] = np.array([-torque[1], torque[0]]) / max(force[2], 1.0)
     gravity, mass_kg = -free_model.opt.gravity[2], free_model.body_subtreemass[free_model.jnt_bodyid[0]]
-    load = force_n / (mass_kg * gravity)
-    return ZeroMomentPoints(point_m, height_m / (gravity * np.maximum(load, 0.1)), load)
+    load = force_n[:, 2] / (mass_kg * gravity)
+    sideways = np.linalg.norm(force_n[:, :2], axis=1) / (mass_kg * gravity)
+    return ZeroMomentPoints(point_m, height_m / (gravity * np.maximum(load, 0.1)), load, sideways)
 
 
 @dataclass(frozen=True)

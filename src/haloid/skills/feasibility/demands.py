@@ -47,12 +47,10 @@ def demands_of(model: mujoco.MjModel, reference: ModelStates) -> Demands:
     torque_of_limit = np.abs(forces.joint_torque_nm) / model.actuator_forcerange[:, 1]
     support = support_of(model, reference, whole(contacts), Margin(0.0, 0.0))
     outside_m = np.linalg.norm(support.missing_m(point), axis=1)
-    weight_n = model.body_subtreemass[model.jnt_bodyid[0]] * -model.opt.gravity[2]
     on_ground = contacts.resting.any(axis=1)
     borne = on_ground & (point.load > _BORNE)
-    horizontal_n = np.linalg.norm(forces.sole_force_w_n[..., :2].sum(axis=1) + forces.root_residual[:, :2], axis=1)
-    friction = np.where(borne, horizontal_n / (weight_n * np.maximum(point.load, _BORNE)), 0.0)
-    not_falling_g = np.where(on_ground, 0.0, np.linalg.norm(forces.root_residual[:, :3], axis=1) / weight_n)
+    friction = np.where(borne, point.sideways / np.maximum(point.load, _BORNE), 0.0)
+    not_falling_g = np.where(on_ground, 0.0, np.hypot(point.load, point.sideways))
     if contacts.held.any():  # a clamp gives whatever force is asked of it
         outside_m, friction = np.zeros_like(outside_m), np.zeros_like(friction)
     return Demands(
