@@ -8,21 +8,25 @@ from typing import Annotated
 
 import tyro
 
-from haloid.cli.delta import check, collect
+from haloid.cli.delta import check, collect, dataset, operator
 
 Action = (
     Annotated[collect.Collect, tyro.conf.subcommand("collect", description=inspect.getdoc(collect.Collect))]
     | Annotated[check.Check, tyro.conf.subcommand("check", description=inspect.getdoc(check.Check))]
+    | Annotated[dataset.Dataset, tyro.conf.subcommand("dataset", description=inspect.getdoc(dataset.Dataset))]
+    | Annotated[operator.Operator, tyro.conf.subcommand("operator", description=inspect.getdoc(operator.Operator))]
 )
 
 
 @dataclass(frozen=True)
 class Config:
-    """Learn what the simulator lacks from rollouts of the real robot, and train on what it then is (ASAP, GAPONet).
+    """Learn what the simulator lacks from what the real robot did, and train on what it then is (ASAP, GAPONet).
 
     Examples:
         haloid delta collect --policy out/squat out/walk --stand-in twin -o out/real
         haloid delta check out/real
+        haloid delta dataset -o out/pairs
+        haloid delta operator out/pairs -o out/operator
     """
 
     action: tyro.conf.OmitSubcommandPrefixes[Action]
@@ -34,3 +38,7 @@ def run(config: Config) -> None:
             collect.run(action)
         case check.Check() as action:
             check.run(action)
+        case dataset.Dataset() as action:
+            dataset.run(action)
+        case operator.Operator() as action:
+            operator.run(action)

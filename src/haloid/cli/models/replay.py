@@ -29,6 +29,7 @@ class Config:
     Examples:
         haloid replay out/calibrated so101/chirp.csv so101/wave.csv
         haloid replay so101 logs/chirp_sweep --robot so101 --json
+        haloid replay so101 logs/chirp_sweep --delta out/operator
     """
 
     model: tyro.conf.Positional[Path]
@@ -39,6 +40,10 @@ class Config:
     """For logs without a description: the robot they are of, driven by its file's servos."""
     servos: Literal["model", "recording"] = "model"
     """Whose gains drive the model; those of the recording where it has no servos."""
+    delta: Path | None = None
+    """An operator (haloid delta operator) that corrects the commands on their way to the model."""
+    payload_kg: float | None = None
+    """With --delta: what each hand carries; default: as the logs' descriptions say."""
     json: bool = False
     """Print one json document instead of tables."""
 
@@ -51,7 +56,7 @@ def run(config: Config) -> None:
     with console.progress("Replaying"):
         spec = open_model(config.model)
         recordings = open_logs(config.logs, config.robot or base_robot(config.model))
-        played = replay(spec, recordings, config.servos)
+        played = replay(spec, recordings, config.servos) if config.delta is None else _corrected(config, recordings)
         nominal = replay_nominal(recordings)
     if config.json:
         console.results.print(json.dumps(document(config, played, nominal), indent=2), soft_wrap=True)
@@ -59,6 +64,20 @@ def run(config: Config) -> None:
     for table in (by_run(played, nominal), by_joint(played, nominal)):
         console.print_table(table)
     console.next_command("view", config.logs[0])
+
+
+def _corrected(config: Config, recordings: list[Recording]) -> list[Replay]:
+    """A model that is a robot's name means the robot itself, driven by the recordings' gains."""
+    from haloid.extras import require_extra
+    from haloid.robots.entries import KNOWN_ROBOTS
+
+    require_extra("replay --delta", "learn", "torch")
+    from haloid.gap.operator.model import read_operator
+    from haloid.gap.operator.replay import replay_corrected
+
+    assert config.delta is not None
+    model = None if str(config.model) in KNOWN_ROBOTS else str(config.model)
+    return replay_corrected(read_operator(config.delta), recordings, model, config.payload_kg)
 
 
 def open_logs(paths: Sequence[Path], robot: str | None, *, allow_gaps: bool = True) -> list[Recording]:

@@ -22,7 +22,7 @@ class Wear:
     """Of a kind of robot; each joint of a robot has these values times a factor between 1 − spread and 1 + spread."""
 
     spread: float = 0.25
-    coulomb_share: float = 0.03
+    coulomb_share: float = 0.015
     """Sliding friction as a share of the torque limit."""
     static_over_coulomb: float = 1.4
     viscous_share: float = 0.004

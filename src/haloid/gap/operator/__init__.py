@@ -1,0 +1,1 @@
+"""The payload operator (GAPONet): from past states and commands and a payload to a correction of the command."""

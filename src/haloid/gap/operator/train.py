@@ -1,0 +1,197 @@
+"""Training of an operator, the supervised way, in three stages.
+
+    sensors    the predictor learns what the simulator answers to 20 probe commands (GAPONet alone)
+    labels     the network learns the delta action of every frame, solved beforehand (`frames.delta_labels_rad`)
+    whole runs the corrected simulator is run for a second from recorded states, and the network learns through it
+
+The last stage is what keeps errors from adding up: the network meets the states that it leads to itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from haloid.gap.crowd import BaseModels
+from haloid.gap.operator.frames import Frames, delta_labels_rad
+from haloid.gap.operator.networks import PROBES, GapOperator, Network, NetworkConfig, make_network, observe
+from haloid.gap.operator.simulated_step import SimulatedStep
+
+PROBE_RAD = 0.5
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How it is trained."""
+
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    duration: int = 1
+    """Control steps for which a delta action is held."""
+    sensor_epochs: int = 5
+    label_epochs: int = 12
+    iterations: int = 400
+    """Of training through the simulator."""
+    window_s: float = 1.0
+    """Length of the runs that it is trained through."""
+    batch: int = 64
+    """Runs at once."""
+    rate: float = 1e-3
+    """Adam's learning rate at the start; it falls to a twentieth."""
+    smallness: float = 1e-3
+    """Weight of the squared delta action against the squared error."""
+    seed: int = 0
+
+
+class Training:
+    """The state of a training; `stages` yields after every piece of work, so that it can be stored and gone on with."""
+
+    def __init__(self, frames: Frames, models: BaseModels, config: TrainConfig) -> None:
+        torch.manual_seed(config.seed)
+        self.frames, self.models, self.config = frames, models, config
+        self.network: Network = make_network(frames.joints, config.network)
+        self.random = np.random.default_rng((config.seed, 11))
+        self.stage, self.done = "sensors", 0
+        self.losses: list[float] = []
+        self._tensors = {
+            name: torch.as_tensor(getattr(frames, name), dtype=torch.float32)
+            for name in ("q_rad", "dq_rad_s", "target_rad", "payload_kg", "heard_rad", "by_state", "by_command")
+        }
+        self._usable = np.flatnonzero(frames.has_next)
+        self.network.features.fit(self._observations(self._usable[:: max(1, len(self._usable) // 5000)]))
+        self._optimizer = torch.optim.Adam(self.network.parameters(), lr=config.rate)
+
+    def _observations(self, frames: np.ndarray) -> torch.Tensor:
+        rows = torch.as_tensor(self.frames.history(frames, self.config.network.history))
+        t = self._tensors
+        return observe(t["q_rad"][rows], t["dq_rad_s"][rows], t["target_rad"][rows], t["payload_kg"][rows[:, 0]])
+
+    def run(self) -> Iterator[tuple[str, float]]:
+        """Yields the words for what is going on and the share of the stage that is done."""
+        if self.stage == "sensors":
+            if isinstance(self.network, GapOperator):
+                yield from self._learn_sensors(self.network)
+            self._next("labels")
+        if self.stage == "labels":
+            yield from self._learn_labels()
+            self._next("runs")
+        if self.stage == "runs":
+            yield from self._learn_runs()
+            self._next("done")
+
+    def _next(self, stage: str) -> None:
+        self.stage, self.done = stage, 0
+        self._optimizer = torch.optim.Adam(self.network.parameters(), lr=self.config.rate)
+
+    def _learn_sensors(self, network: GapOperator) -> Iterator[tuple[str, float]]:
+        """Responses are those of the linearised simulator; probes are offsets of the target from the joints."""
+        offsets = np.random.default_rng(7).uniform(-PROBE_RAD, PROBE_RAD, (PROBES, self.frames.joints))
+        frames = self._usable
+        responses = self._responses(frames, offsets)
+        spread = np.maximum(responses.std(axis=0), 1e-4)
+        wanted = torch.as_tensor((responses - responses.mean(axis=0)) / spread, dtype=torch.float32)
+        for epoch in range(self.done, self.config.sensor_epochs):
+            for rows in self._batches(len(frames)):
+                loss = torch.nn.functional.mse_loss(network.sensors(self._observations(frames[rows])), wanted[rows])
+                self._step(loss)
+            self.done = epoch + 1
+            yield f"sensors, epoch {epoch + 1} of {self.config.sensor_epochs}, loss {loss.item():.3f}", self._share()
+
+    def _responses(self, frames: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """(K, 20·2n) Δq and Δdq·dt of every probe, or the state after it."""
+        f, n, dt = self.frames, self.frames.joints, 1 / self.frames.rate_hz
+        unit = np.repeat([1.0, dt], n)
+        command = f.q_rad[frames][:, None] + offsets - f.target_rad[frames][:, None]
+        after = f.next_state[frames][:, None] + np.einsum("kai,kpi->kpa", f.by_command[frames], command)
+        if self.config.network.sensors == "change":
+            after = after - f.state[frames][:, None]
+        return (after * unit).reshape(len(frames), -1)
+
+    def _learn_labels(self) -> Iterator[tuple[str, float]]:
+        frames = self._usable
+        labels = torch.as_tensor(delta_labels_rad(self.frames)[frames], dtype=torch.float32)
+        for epoch in range(self.done, self.config.label_epochs):
+            total = []
+            for rows in self._batches(len(frames)):
+                error = self.network(self._observations(frames[rows])) - labels[rows]
+                loss = torch.nn.functional.smooth_l1_loss(error, torch.zeros_like(error), beta=0.02)
+                total.append(self._step(loss))
+            self.done = epoch + 1
+            yield f"labels, epoch {epoch + 1} of {self.config.label_epochs}, loss {np.mean(total):.5f}", self._share()
+
+    def _batches(self, count: int, size: int = 1024) -> Iterator[np.ndarray]:
+        order = self.random.permutation(count)
+        yield from (order[first : first + size] for first in range(0, count, size))
+
+    def _learn_runs(self) -> Iterator[tuple[str, float]]:
+        config, f = self.config, self.frames
+        steps = min(round(config.window_s * f.rate_hz), int(np.diff(f.start).min()) - 1)
+        ends = f.start[np.searchsorted(f.start, self._usable, side="right")]
+        starts = self._usable[self._usable + steps < ends]
+        for iteration in range(self.done, config.iterations):
+            for group in self._optimizer.param_groups:
+                group["lr"] = config.rate * 0.05 ** (iteration / config.iterations)
+            chosen = self.random.choice(starts, config.batch)
+            loss = self._run_loss(chosen, steps)
+            self.losses.append(self._step(loss))
+            self.done = iteration + 1
+            recent = np.mean(self.losses[-20:])
+            yield f"whole runs, iteration {iteration + 1} of {config.iterations}, loss {recent:.4f}", self._share()
+
+    def _run_loss(self, chosen: np.ndarray, steps: int) -> torch.Tensor:
+        t, f, h = self._tensors, self.frames, self.config.network.history
+        payload = t["payload_kg"][torch.as_tensor(chosen)]
+        crowd = self.models.crowd(f.payload_kg[chosen], f.rate_hz)
+        past = torch.as_tensor(f.history(chosen, h))
+        q_past, dq_past, target_past = (list(t[name][past].unbind(1)) for name in ("q_rad", "dq_rad_s", "target_rad"))
+        state = torch.cat([q_past[0], dq_past[0]], dim=1)
+        n, delta, losses = f.joints, torch.zeros_like(q_past[0]), []
+        for step in range(steps):
+            row = torch.as_tensor(chosen + step)
+            if step % self.config.duration == 0:
+                q_h, dq_h, target_h = (torch.stack(frames[:h], dim=1) for frames in (q_past, dq_past, target_past))
+                delta = self.network(observe(q_h, dq_h, target_h, payload))
+            parts = (t["heard_rad"][row], t["by_state"][row], t["by_command"][row])
+            state = SimulatedStep.apply(state, delta, *parts, crowd)
+            error = state[:, :n] - t["q_rad"][row + 1]
+            losses.append(torch.nn.functional.smooth_l1_loss(error, torch.zeros_like(error), beta=0.01) / 0.01)
+            losses.append(self.config.smallness * (delta / 0.05).square().mean())
+            for frames, new in (
+                (q_past, state[:, :n]),
+                (dq_past, state[:, n:]),
+                (target_past, t["target_rad"][row + 1]),
+            ):
+                frames.insert(0, new)
+        return torch.stack(losses).sum() / steps
+
+    def _step(self, loss: torch.Tensor) -> float:
+        self._optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+        self._optimizer.step()
+        return float(loss.item())
+
+    def _share(self) -> float:
+        config = self.config
+        total = {"sensors": config.sensor_epochs, "labels": config.label_epochs, "runs": config.iterations}[self.stage]
+        return self.done / max(1, total)
+
+    def state_dict(self) -> dict:
+        """All that going on needs, but for the data."""
+        return {
+            "network": self.network.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "stage": self.stage,
+            "done": self.done,
+            "losses": self.losses,
+            "random": json.dumps(self.random.bit_generator.state),
+        }
+
+    def load_state_dict(self, state: dict) -> None:
+        self.network.load_state_dict(state["network"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self.stage, self.done, self.losses = state["stage"], state["done"], state["losses"]
+        self.random.bit_generator.state = json.loads(state["random"])

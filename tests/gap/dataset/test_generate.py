@@ -1,0 +1,134 @@
+"""A small dataset: seeded, resumable, whole parts, and pairs that are what they say."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.recordings.words import assert_words
+
+from haloid.errors import HaloidError
+from haloid.gap.dataset.files import load_dataset, read_card
+from haloid.gap.dataset.generate import ARMS, DatasetSettings, generate
+from haloid.gap.dataset.pairs import Dataset, q_dis_rad
+from haloid.robots.description import describe
+
+SMALL = DatasetSettings(sequences=8, frames=12, part_sequences=4, rates_hz=(50.0,))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pairs") / "small"
+    generate(folder, SMALL)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dataset(folder: Path) -> Dataset:
+    return load_dataset(folder)
+
+
+def test_sequences_are_what_was_asked_for(dataset: Dataset):
+    assert len(dataset.pairs) == 8 and dataset.frames == 96
+    assert dataset.base.joint_names == describe(ARMS).joints and len(dataset.base.joint_names) == 10
+    assert sorted({(pair.unit, pair.payload_kg) for pair in dataset.pairs})[:4] == [(0, 0), (0, 1), (0, 2), (0, 3)]
+    assert {pair.unit for pair in dataset.pairs} == {0, 1}
+
+
+def test_both_sides_start_alike_and_part(dataset: Dataset):
+    for pair in dataset.pairs:
+        np.testing.assert_allclose(pair.sim.q_rad[0], pair.real.q_rad[0], atol=1e-6)
+    gap = {
+        kg: np.mean([q_dis_rad(p.sim.q_rad, p.real.q_rad) for p in dataset.pairs if p.payload_kg == kg])
+        for kg in (0, 3)
+    }
+    assert 1e-4 < gap[0] < gap[3]
+    assert all(np.ptp(pair.target_rad[:, ~pair.moving], axis=0).max(initial=0) == 0 for pair in dataset.pairs)
+    assert all(pair.temperature_c.min() > 25 for pair in dataset.pairs)
+
+
+def test_the_same_seed_gives_the_same_data_after_a_stop(folder: Path, tmp_path: Path):
+    again = tmp_path / "again"
+    generate(again, SMALL)
+    lost = again / "part-00001.npz"
+    before = lost.stat().st_mtime_ns, (again / "part-00000.npz").stat().st_mtime_ns
+    lost.unlink()
+    generate(again, SMALL)
+    assert (again / "part-00000.npz").stat().st_mtime_ns == before[1]
+    for one, other in zip(load_dataset(folder).pairs, load_dataset(again).pairs, strict=True):
+        np.testing.assert_array_equal(one.real.q_rad, other.real.q_rad)
+        np.testing.assert_array_equal(one.sim.q_rad, other.sim.q_rad)
+
+
+def test_another_dataset_is_not_mixed_in(folder: Path):
+    with pytest.raises(HaloidError) as caught:
+        generate(folder, replace(SMALL, frames=13))
+    assert_words(str(caught.value), "other settings", "frames 12 (now 13)", "another folder")
+
+
+def test_parquet_holds_the_same(dataset: Dataset, tmp_path: Path):
+    pytest.importorskip("pyarrow")
+    generate(tmp_path / "parquet", SMALL, "parquet")
+    for one, other in zip(dataset.pairs, load_dataset(tmp_path / "parquet").pairs, strict=True):
+        np.testing.assert_array_equal(one.real.tau_nm, other.real.tau_nm)
+        assert (one.unit, one.kind, one.payload_kg, one.rate_hz) == (
+            other.unit,
+            other.kind,
+            other.payload_kg,
+            other.rate_hz,
+        )
+
+
+def test_the_card_says_what_is_there(folder: Path):
+    card = read_card(folder)
+    assert card["sequences"] == 8 and card["frames"] == 96 and card["settings"]["seed"] == 0
+    words = (folder / "README.md").read_text()
+    assert_words(words, "8 sequences, 96 frames", "real_dof_temperatures", "left_elbow_joint", '"coulomb_share"')
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda a: a.pop("payloads"), ["lacks payloads"]),
+        (
+            lambda a: a["real_dof_positions"].__setitem__((3, 2), np.nan),
+            ["real_dof_positions", "not a number in frame 3"],
+        ),
+        (
+            lambda a: a.update(sim_dof_torques=a["sim_dof_torques"][:, :9]),
+            ["sim_dof_torques has the shape (48, 9)", "(48, 10)"],
+        ),
+    ],
+)
+def test_damage_is_named(folder: Path, tmp_path: Path, change, words: list[str]):
+    (tmp_path / "card.json").write_text((folder / "card.json").read_text())
+    with np.load(folder / "part-00000.npz") as stored:
+        arrays = dict(stored)
+    change(arrays)
+    np.savez(tmp_path / "part-00000.npz", **arrays)
+    with pytest.raises(HaloidError) as caught:
+        load_dataset(tmp_path)
+    assert_words(str(caught.value), "part-00000.npz", *words)
+
+
+def test_a_cut_off_part_is_named(folder: Path, tmp_path: Path):
+    (tmp_path / "card.json").write_text((folder / "card.json").read_text())
+    (tmp_path / "part-00000.npz").write_bytes((folder / "part-00000.npz").read_bytes()[:500])
+    with pytest.raises(HaloidError) as caught:
+        load_dataset(tmp_path)
+    assert_words(str(caught.value), "part-00000.npz", "damaged", "run the generation again")
+
+
+def test_what_is_no_dataset_is_told(tmp_path: Path):
+    with pytest.raises(HaloidError, match=r"has no card\.json"):
+        load_dataset(tmp_path)
+    (tmp_path / "card.json").write_text(json.dumps({"format": "other"}))
+    with pytest.raises(HaloidError, match="has the format 'other'; expected 'haloid-gap-dataset-1'"):
+        load_dataset(tmp_path)
+
+
+def test_a_choice_that_nothing_fits_says_what_there_is(dataset: Dataset):
+    with pytest.raises(HaloidError) as caught:
+        dataset.of(rate_hz=200.0)
+    assert_words(str(caught.value), "rate 200.0", "rates [50.0] Hz", "payloads [0.0, 1.0, 2.0, 3.0] kg")

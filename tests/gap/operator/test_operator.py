@@ -1,0 +1,180 @@
+"""The operator finds a gap that is known, is stored and gone on with, and says what it is not for."""
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.gap.tiny_arm import SOFTNESS, tiny_dataset
+from tests.recordings.words import assert_words
+
+pytest.importorskip("torch")
+
+import torch
+
+from haloid.errors import HaloidError
+from haloid.gap.crowd import BaseModels
+from haloid.gap.dataset.pairs import Dataset
+from haloid.gap.operator import run_folder
+from haloid.gap.operator.corrected import corrected_runs, mean_q_dis_rad
+from haloid.gap.operator.frames import Frames, build_frames, delta_labels_rad
+from haloid.gap.operator.model import observation_of, read_operator, write_operator
+from haloid.gap.operator.networks import GapOperator, NetworkConfig, observe
+from haloid.gap.operator.run_folder import train_operator
+from haloid.gap.operator.simulated_step import SimulatedStep
+from haloid.gap.operator.train import TrainConfig, Training
+
+QUICK = TrainConfig(sensor_epochs=1, label_epochs=12, iterations=15, batch=12, window_s=0.4)
+TINY = replace(QUICK, sensor_epochs=1, label_epochs=2, iterations=4, batch=4)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return tiny_dataset(tmp_path_factory.mktemp("arm"))
+
+
+@pytest.fixture(scope="module")
+def models(dataset: Dataset) -> BaseModels:
+    return BaseModels(dataset.base)
+
+
+@pytest.fixture(scope="module")
+def frames(dataset: Dataset, models: BaseModels) -> Frames:
+    return build_frames(models, dataset.pairs)
+
+
+def test_labels_are_the_known_gap(frames: Frames):
+    labels = delta_labels_rad(frames, smallness=1e-3)
+    truth = (SOFTNESS - 1) * (frames.target_rad - frames.q_rad)
+    usable = frames.has_next
+    assert np.sqrt(np.mean(truth[usable] ** 2)) > 0.03
+    np.testing.assert_allclose(labels[usable], truth[usable], atol=0.015)
+    assert not labels[~usable].any()
+
+
+def test_gradients_through_the_simulator_are_its_differences(frames: Frames, models: BaseModels):
+    rows = np.arange(0, 30, 3)
+    crowd = models.crowd(frames.payload_kg[rows], frames.rate_hz)
+    state = torch.tensor(frames.state[rows], dtype=torch.float32, requires_grad=True)
+    delta = torch.zeros(len(rows), 2, requires_grad=True)
+    parts = (
+        torch.as_tensor(getattr(frames, name)[rows], dtype=torch.float32)
+        for name in ("heard_rad", "by_state", "by_command")
+    )
+    after = SimulatedStep.apply(state, delta, *parts, crowd)
+    np.testing.assert_allclose(after.detach(), frames.next_state[rows], atol=1e-5)
+    after[:, 0].sum().backward()
+    crowd.put(frames.q_rad[rows], frames.dq_rad_s[rows])
+    crowd.step(frames.heard_rad[rows] + np.array([0.01, 0.0]))
+    slope = (crowd.q_rad[:, 0] - frames.next_state[rows, 0]) / 0.01
+    assert delta.grad is not None
+    np.testing.assert_allclose(delta.grad[:, 0], slope, rtol=0.02)
+
+
+@pytest.fixture(scope="module")
+def trained(dataset: Dataset):
+    return train_operator(dataset.of(units={0, 1, 2}), QUICK)
+
+
+@pytest.mark.slow
+def test_a_known_gap_is_closed_on_motions_never_seen(trained, dataset: Dataset, models: BaseModels):
+    kept = dataset.of(units={3}).pairs
+    before = mean_q_dis_rad(corrected_runs(None, models, kept), kept)
+    after = mean_q_dis_rad(corrected_runs(trained.network, models, kept), kept)
+    assert before.mean() > 0.02 and after.mean() < 0.6 * before.mean()
+
+
+@pytest.mark.slow
+def test_the_files_say_the_same(trained, tmp_path: Path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    write_operator(trained, tmp_path)
+    again = read_operator(tmp_path)
+    assert again.base == trained.base and again.payload_kg == (0.0, 1.0)
+    rng = np.random.default_rng(0)
+    q, dq, target = (rng.standard_normal((5, 4, 2)) for _ in range(3))
+    payload = rng.uniform(0, 3, 5)
+    known = observation_of(q, dq, target, payload)
+    q, dq, target, payload = (torch.as_tensor(one, dtype=torch.float32) for one in (q, dq, target, payload))
+    observation = observe(q, dq, target, payload)
+    np.testing.assert_allclose(observation, known, rtol=1e-6)
+    with torch.no_grad():
+        wanted = trained.network(observation).numpy()
+        np.testing.assert_array_equal(again.network(observation), wanted)
+    session = onnxruntime.InferenceSession(str(tmp_path / "operator.onnx"), providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {"observation": known})
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    assert json.loads(session.get_modelmeta().custom_metadata_map["joint_names"]) == ["shoulder", "elbow"]
+
+
+@pytest.mark.slow
+def test_a_training_that_was_killed_goes_on(dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    whole = train_operator(dataset, TINY)
+    monkeypatch.setattr(run_folder, "STORE_S", 0.0)
+
+    def stop(words: str, share: float | None) -> None:
+        if words.startswith("whole runs, iteration 3"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_operator(dataset, TINY, tmp_path / "parts", stop)
+    said = []
+    parts = train_operator(dataset, TINY, tmp_path / "parts", lambda words, share: said.append(words))
+    assert "going on with runs, 2 done" in said and not any("labels" in words for words in said)
+    for one, other in zip(whole.network.parameters(), parts.network.parameters(), strict=True):
+        torch.testing.assert_close(one, other)
+    assert not (tmp_path / "parts" / "training.pt").exists()
+
+
+@pytest.mark.slow
+def test_other_settings_do_not_go_on(dataset: Dataset, tmp_path: Path):
+    train_operator(dataset, TINY, tmp_path)
+    with pytest.raises(HaloidError) as caught:
+        train_operator(dataset, replace(TINY, seed=1), tmp_path)
+    assert_words(str(caught.value), "other settings (seed)", "another folder")
+
+
+@pytest.mark.parametrize(("kind", "history"), [("gaponet", 2), ("mlp", 8), ("transformer", 6)])
+def test_every_network_learns(frames: Frames, models: BaseModels, kind, history: int):
+    training = Training(
+        frames, models, replace(TINY, network=NetworkConfig(kind, history, payload=False), label_epochs=6)
+    )
+    losses = [float(words.rsplit(" ", 1)[1]) for words, _ in training.run() if words.startswith("labels")]
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_gaponet_has_the_papers_sizes():
+    network = GapOperator(10, NetworkConfig(payload=False, branch="sensors"))
+    shapes = [[tuple(one.weight.shape) for one in part if isinstance(one, torch.nn.Linear)] for part in network.parts]
+    assert shapes == [
+        [(128, 130), (128, 128), (400, 128)],
+        [(256, 400), (256, 256), (256, 256), (160, 256)],
+        [(128, 10), (128, 128), (128, 128), (160, 128)],
+    ]
+
+
+def test_words(dataset: Dataset, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    operator = train_operator(dataset, TINY)
+    with pytest.raises(HaloidError) as caught:
+        operator.check(("shoulder", "wrist"), 50.0, "run.csv")
+    assert_words(
+        str(caught.value), "run.csv has the joints shoulder, wrist", "shoulder, elbow", "Train one for this robot"
+    )
+    with pytest.raises(HaloidError) as caught:
+        operator.check(("shoulder", "elbow"), 100.0, "run.csv")
+    assert_words(str(caught.value), "run.csv runs at 100 Hz", "trained at 50 Hz")
+    with caplog.at_level(logging.WARNING):
+        operator.warn_payload(4.0, "run.csv")
+    assert_words(caplog.text, "4 kg in each hand", "3 kg outside of the 0 to 1 kg")
+    with pytest.raises(HaloidError, match=r"holds no operator: there is no operator\.pt"):
+        read_operator(tmp_path)
+    (tmp_path / "operator.pt").write_bytes(b"no weights")
+    with pytest.raises(HaloidError, match="is no operator"):
+        read_operator(tmp_path)
+
+
+def test_two_rates_are_refused(dataset: Dataset, models: BaseModels):
+    pairs = [dataset.pairs[0], replace(dataset.pairs[1], rate_hz=100.0)]
+    with pytest.raises(HaloidError, match=r"recorded at 50, 100 Hz; expected one rate"):
+        build_frames(models, pairs)
