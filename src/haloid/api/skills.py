@@ -155,6 +155,7 @@ def evaluate(
     push: float = 0.0,
     delay_s: float = 0.0,
     randomisation: RandomisationName = "none",
+    simulator: Literal["mujoco", "genesis"] = "mujoco",
     seed: int = 0,
     threads: int = 0,
 ) -> Evaluation:
@@ -167,6 +168,7 @@ def evaluate(
         model: the robot it is measured on, such as the `Result` of an identification.
         payload: what is put on that robot: HALO's Perturbation Setting 1, 2 or 3, or mass (kg) and centre of mass in
             the link's frame (m) by link, or the `payload` of a `Result`.
+        simulator: what moves the robots; genesis is another simulator, which `make genesis` sets up.
 
     >>> measured = haloid.evaluate("out/stand", payload={"torso_link": (1.0, (0.0, 0.0, 0.2))}, starts=2)
     >>> measured.success_rate
@@ -175,6 +177,7 @@ def evaluate(
     _require("evaluate", "onnx", "onnxruntime", "mjbatch")
     from haloid.skills.evaluation.evaluate import EvaluationConfig
     from haloid.skills.evaluation.evaluate import evaluate as measure
+    from haloid.skills.evaluation.genesis import Genesis, check_genesis
     from haloid.skills.policies.deployed import DeployedPolicy
 
     config = EvaluationConfig(
@@ -190,7 +193,12 @@ def evaluate(
         threads=threads,
     )
     deployed = policy if isinstance(policy, DeployedPolicy) else load_policy(policy)
-    return measure(deployed, robot_to_measure(model, payload, deployed), config)
+    robot = robot_to_measure(model, payload, deployed)
+    if simulator == "mujoco":
+        return measure(deployed, robot, config)
+    check_genesis(randomisation)
+    with Genesis() as genesis:
+        return measure(deployed, robot, config, simulate=genesis)
 
 
 def robot_to_measure(

@@ -77,7 +77,7 @@ def test_words_for_what_genesis_does_not_do(policy_file: Path, tmp_path: Path, m
     monkeypatch.setenv(VARIABLE, str(tmp_path / "python"))
     words = ["evaluate", str(policy_file), "--simulator", "genesis"]
     assert cli.main([*words, "--randomisation", "wide"]) == 1
-    assert_words(capsys.readouterr().err, "--simulator genesis moves robots that are all the model")
+    assert_words(capsys.readouterr().err, "Genesis moves robots that are all the model")
     assert cli.main(words) == 1
     assert_words(capsys.readouterr().err, f"HALOID_GENESIS_PYTHON is {tmp_path / 'python'}, which is not a file")
 

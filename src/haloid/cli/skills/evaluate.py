@@ -115,7 +115,7 @@ def run(config: Config) -> None:
 def _evaluate(config: Config) -> tuple[Evaluation, TrackedRobot, Rollout | None]:
     from haloid.api.skills import robot_to_measure
     from haloid.skills.evaluation.evaluate import EvaluationConfig, evaluate
-    from haloid.skills.evaluation.genesis import Genesis
+    from haloid.skills.evaluation.genesis import Genesis, check_genesis
     from haloid.skills.evaluation.rollout import rollout_of_evaluation
     from haloid.skills.policies.deployed import DeployedPolicy
     from haloid.skills.policies.open_policy import onnx_of
@@ -134,7 +134,7 @@ def _evaluate(config: Config) -> tuple[Evaluation, TrackedRobot, Rollout | None]
         threads=config.threads,
     )
     if config.simulator == "genesis":
-        _check_genesis(config)
+        check_genesis(config.randomisation)
     with console.progress("Evaluating") as say, onnx_of(config.policy) as file, ExitStack() as opened:
         policy = DeployedPolicy(file)
         for_pictures = config.video is not None
@@ -150,16 +150,6 @@ def _evaluate(config: Config) -> tuple[Evaluation, TrackedRobot, Rollout | None]
             observations = config.save_observations
             rollout = rollout_of_evaluation(evaluation, policy, robot, config.model, observations, simulator)
         return evaluation, robot, rollout
-
-
-def _check_genesis(config: Config) -> None:
-    from haloid.lab.genesis.process import genesis_python
-
-    if config.randomisation != "none":
-        raise HaloidError(
-            "--simulator genesis moves robots that are all the model; leave out --randomisation, or evaluate in MuJoCo"
-        )
-    genesis_python()
 
 
 def _model_text(config: Config) -> str:

@@ -10,10 +10,20 @@ from typing import Self
 
 import numpy as np
 
-from haloid.lab.genesis.process import GenesisPlayer, World
+from haloid.errors import HaloidError
+from haloid.lab.genesis.process import GenesisPlayer, World, genesis_python
 from haloid.robots.files.write_mjcf import mjcf_text
 from haloid.skills.task.robot import TrackedRobot
 from haloid.skills.task.simulation import Simulation
+
+
+def check_genesis(randomisation: str) -> None:
+    """Raises if Genesis cannot evaluate this, or is not there, before anything is computed."""
+    if randomisation != "none":
+        raise HaloidError(
+            "Genesis moves robots that are all the model; leave out the randomisation, or evaluate in MuJoCo"
+        )
+    genesis_python()
 
 
 class Genesis:
