@@ -8,10 +8,12 @@ from typing import Annotated
 
 import tyro
 
-from haloid.cli.delta import check, collect, dataset, operator
+from haloid.cli.delta import apply, check, collect, dataset, operator, train
 
 Action = (
     Annotated[collect.Collect, tyro.conf.subcommand("collect", description=inspect.getdoc(collect.Collect))]
+    | Annotated[train.Train, tyro.conf.subcommand("train", description=inspect.getdoc(train.Train))]
+    | Annotated[apply.Apply, tyro.conf.subcommand("apply", description=inspect.getdoc(apply.Apply))]
     | Annotated[check.Check, tyro.conf.subcommand("check", description=inspect.getdoc(check.Check))]
     | Annotated[dataset.Dataset, tyro.conf.subcommand("dataset", description=inspect.getdoc(dataset.Dataset))]
     | Annotated[operator.Operator, tyro.conf.subcommand("operator", description=inspect.getdoc(operator.Operator))]
@@ -25,6 +27,7 @@ class Config:
     Examples:
         haloid delta collect --policy out/squat out/walk --stand-in twin -o out/real
         haloid delta check out/real
+        haloid delta train --rollouts out/real --held-out walk -o out/delta
         haloid delta dataset -o out/pairs
         haloid delta operator out/pairs -o out/operator
     """
@@ -36,6 +39,10 @@ def run(config: Config) -> None:
     match config.action:
         case collect.Collect() as action:
             collect.run(action)
+        case train.Train() as action:
+            train.run(action)
+        case apply.Apply() as action:
+            apply.run(action)
         case check.Check() as action:
             check.run(action)
         case dataset.Dataset() as action:

@@ -1,0 +1,84 @@
+"""`haloid delta train`: learn what the simulator lacks from rollouts of the real robot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from haloid.cli import console
+from haloid.cli.delta.tables import open_loop_table
+from haloid.errors import HaloidError
+from haloid.extras import require_extra
+from haloid.robots.entries import DEFAULT_ROBOT
+
+
+@dataclass(frozen=True)
+class Train:
+    """Learn a delta model: what must be added to targets, or to states, so that the simulator does as the robot did.
+
+    Writes delta.pt and delta.onnx to the folder, and prints how far replays of the rollouts end from the real robot,
+    without and with it. With --held-out, motions that are not learned from are replayed.
+
+    Examples:
+        haloid delta train --rollouts out/real -o out/delta
+        haloid delta train --rollouts out/real --held-out walk wave -o out/delta
+        haloid delta train --rollouts out/real --joints ankles --model out/result/calibrated.xml -o out/delta
+        haloid delta train --rollouts out/real --method dynamics -o out/dynamics
+    """
+
+    rollouts: tuple[Path, ...] = ()
+    """Rollouts of the real robot, or folders of them (docs/rollouts.md)."""
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = tyro.MISSING
+    """Folder to write to."""
+    method: Literal["fast", "dynamics"] = "fast"
+    """fast: delta action by least squares, minutes; dynamics: delta dynamics, ASAP's baseline."""
+    joints: Literal["all", "ankles"] = "all"
+    """Which servos are corrected."""
+    model: str = DEFAULT_ROBOT
+    """The simulator's robot: g1, a model file such as calibrated.xml, or a patch.json."""
+    held_out: tuple[str, ...] = ()
+    """Motions that are kept for the replays alone."""
+    seed: int = 0
+    threads: int = 0
+    """0: all cores."""
+
+
+def run(config: Train) -> None:
+    require_extra("delta train", "learn", "torch", "mjbatch", "onnx")
+    from haloid.gap.delta.data import read_real_data
+    from haloid.gap.delta.files import export_onnx, save_delta
+    from haloid.gap.delta.learn import correction_of, learn
+    from haloid.gap.delta.open_loop import open_loop
+    from haloid.outputs import atomic_directory
+    from haloid.skills.task.robot import tracked_robot
+
+    if not config.rollouts:
+        raise HaloidError("no rollout to learn from. Give files or folders with --rollouts")
+    robot = tracked_robot(config.model)
+    data = read_real_data(config.rollouts, robot)
+    unknown = sorted(set(config.held_out) - set(data.sources))
+    if unknown:
+        raise HaloidError(f"no rollout of {', '.join(unknown)} to hold out. There are: {', '.join(data.sources)}")
+    kept = [source for source in data.sources if source not in config.held_out]
+    if not kept:
+        raise HaloidError("all motions are held out, and none is left to learn from")
+    training = data.of(kept)
+    judged = data.of(config.held_out) if config.held_out else training
+    with atomic_directory(config.out) as folder:
+        with console.progress("Learning") as say:
+            model = learn(
+                robot, training, config.method, config.joints, seed=config.seed, threads=config.threads, say=say
+            )
+        with console.progress("Replaying") as say:
+            methods = {"OpenLoop": None, config.method: correction_of(model)}
+            found = open_loop(robot, judged, methods, windows=64, threads=config.threads, say=say)
+        save_delta(model, folder)
+        export_onnx(model, folder / "delta.onnx")
+    what = f"held-out {', '.join(config.held_out)}" if config.held_out else "the rollouts that it learned from"
+    console.results.print(f"Replays of {what}:", soft_wrap=True)
+    console.print_table(open_loop_table(found))
+    for name in ("delta.pt", "delta.onnx"):
+        console.wrote(config.out / name)

@@ -1,0 +1,146 @@
+"""Delta action, over more than a step: coefficients that keep whole windows near the recording, by Gauss–Newton.
+
+In: a network that single steps were fitted with, windows of real data. Out: the same network with better coefficients.
+Small errors of a step that all go one way are nothing in a step and everything in a second. Windows of 0.25, 0.5 and
+1 s are replayed in MuJoCo once for each term, with that term's coefficients of all joints moved together; how a joint's
+own angle and velocity answer is taken for the effect of its own coefficient (its servo decides where it is; what other
+joints add comes with the next pass). A step is taken as far as the bodies in the replay come nearer to the recording,
+and not at all where they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from haloid.gap.delta.action import DeltaAction
+from haloid.gap.delta.data import RealData
+from haloid.gap.delta.networks import TERMS, JointTerms
+from haloid.gap.delta.simulator import Replay, Simulator, States, recorded, replay
+from haloid.skills.task.reference import CONTROL_HZ
+from haloid.skills.task.robot import TrackedRobot
+
+NUDGE = 0.02
+"""Of a coefficient."""
+SHARES = (1.0, 0.5, 0.2)
+"""Of a step, all tried."""
+VELOCITY_WEIGHT_S = 0.05
+"""Of an error in rad/s beside one in rad: what it grows to in 50 ms."""
+UNEXPLAINED = 4.0
+"""A window with this many times the median squared error counts half."""
+LENGTHS_S = (0.25, 0.5, 1.0)
+
+
+class _Variants:
+    """The same windows under several sets of coefficients, one block of rows for each."""
+
+    def __init__(self, network: JointTerms, default_rad: np.ndarray, coefficients: list[torch.Tensor]) -> None:
+        self._actions = []
+        for values in coefficients:
+            twin = JointTerms(**network.configuration)
+            with torch.no_grad():
+                twin.coefficients.copy_(values)
+            self._actions.append(DeltaAction(twin, default_rad))
+
+    def targets(self, states: States, target_rad: np.ndarray) -> np.ndarray:
+        parts = np.array_split(np.arange(len(states)), len(self._actions))
+        return np.concatenate(
+            [
+                action.targets(states.at(rows), target_rad[rows])
+                for action, rows in zip(self._actions, parts, strict=True)
+            ]
+        )
+
+    def reached(self, states: States, target_rad: np.ndarray, qpos: np.ndarray, qvel: np.ndarray) -> States:
+        return self._actions[0].reached(states, target_rad, qpos, qvel)
+
+
+def refine(
+    network: JointTerms,
+    robot: TrackedRobot,
+    data: RealData,
+    joints: np.ndarray,
+    *,
+    windows: int,
+    passes: int,
+    ridge: float,
+    seed: int,
+    threads: int,
+    say: Callable[[str], None] = lambda detail: None,
+) -> None:
+    """Improve the coefficients of `joints` in place."""
+    random = np.random.default_rng(seed)
+    rounds = [length_s for length_s in LENGTHS_S for _ in range(passes)]
+    for number, length_s in enumerate(rounds):
+        steps = round(length_s * CONTROL_HZ)
+        firsts = data.windows(steps, stride=max(steps // 4, 1))
+        if not len(firsts):
+            continue
+        firsts = random.choice(firsts, min(windows, len(firsts)), replace=False)
+        before, after = _pass(network, robot, data, joints, firsts, steps, ridge, threads)
+        say(f"round {number + 1} of {len(rounds)}: {length_s:g} s, {before:.1f} → {after:.1f} mm")
+
+
+def _pass(
+    network: JointTerms,
+    robot: TrackedRobot,
+    data: RealData,
+    joints: np.ndarray,
+    firsts: np.ndarray,
+    steps: int,
+    ridge: float,
+    threads: int,
+) -> tuple[float, float]:
+    """One Gauss–Newton step; the windows' mean error before and after, mm."""
+    now = network.coefficients.detach().clone()
+    nudged = [now.clone() for _ in range(TERMS)]
+    for term, values in enumerate(nudged):
+        values[joints, term] += NUDGE
+    played = _play(network, robot, data, firsts, steps, [now, *nudged], threads)
+    joint_states = np.concatenate([played.qpos[1:, :, 7:], VELOCITY_WEIGHT_S * played.qvel[1:, :, 6:]])
+    joint_states = joint_states.reshape(2 * steps, TERMS + 1, len(firsts), -1)
+    rows = firsts + np.arange(1, steps + 1)[:, None]
+    real = np.concatenate([data.qpos[rows, 7:], VELOCITY_WEIGHT_S * data.qvel[rows, 6:]])
+    off, slope = joint_states[:, 0] - real, (joint_states[:, 1:] - joint_states[:, :1]) / NUDGE
+    squared = (off**2).mean(axis=(0, 2))
+    trust = np.sqrt(1.0 / (1.0 + squared / (UNEXPLAINED * np.median(squared) + 1e-12)))
+    step = np.zeros(now.shape)
+    for joint in joints:
+        matrix = (slope[..., joint].transpose(0, 2, 1) * trust[None, :, None]).reshape(-1, TERMS)
+        left = (off[..., joint] * trust).ravel()
+        keep = ridge * len(left) * robot.action_scale_rad[joint] ** 2 * np.eye(TERMS)
+        step[joint] = np.linalg.solve(matrix.T @ matrix + keep, -matrix.T @ left)
+    tries = [now, *(now + share * torch.from_numpy(step).float() for share in SHARES)]
+    errors = _errors_mm(_play(network, robot, data, firsts, steps, tries, threads), robot, data, firsts, len(tries))
+    best = int(np.argmin(errors))
+    with torch.no_grad():
+        network.coefficients.copy_(tries[best])
+    return float(errors[0]), float(errors[best])
+
+
+def _play(
+    network: JointTerms,
+    robot: TrackedRobot,
+    data: RealData,
+    firsts: np.ndarray,
+    steps: int,
+    coefficients: list[torch.Tensor],
+    threads: int,
+) -> Replay:
+    """The windows under each set of coefficients, side by side: (steps + 1, sets · windows, …)."""
+    simulator = Simulator(robot, len(firsts) * len(coefficients), threads)
+    variants = _Variants(network, robot.default_joint_pos_rad, coefficients)
+    return replay(simulator, data, np.tile(firsts, len(coefficients)), steps, variants)
+
+
+def _errors_mm(played: Replay, robot: TrackedRobot, data: RealData, firsts: np.ndarray, sets: int) -> np.ndarray:
+    """(sets,) mean distance of the bodies from the recording; a window that is not finite counts as a metre."""
+    steps = len(played.poses) - 1
+    truth = recorded(Simulator(robot, len(firsts), 1), data, firsts, steps)
+    distances = []
+    for now, real in zip(played.poses[1:], truth[1:], strict=True):
+        bodies = now.body_pos_w.reshape(sets, len(firsts), -1, 3) - real.body_pos_w
+        distances.append(np.linalg.norm(bodies, axis=-1).mean(axis=-1))
+    return 1e3 * np.nan_to_num(np.array(distances), nan=1.0, posinf=1.0).clip(0.0, 1.0).mean(axis=(0, 2))
