@@ -28,13 +28,18 @@ SMALLEST = {
     "walk": "--hours 0",
     "yaw-jump": "--hours 0",
     "maneuvers": "--hours 0",
+    "asap-open-loop": "--stand-ins twin --seeds 1 --learned stand --held-out stand --clips 4 --windows 4 "
+    "--transitions 100 --passes 1",
 }
 """With no time for trainings, the tables of long motions say that they are not trained yet."""
 NEEDS = {
     "table2": ["cma"],
     "sysid": ["mujoco.sysid", "cma"],
     "throughput": ["mjlab"],
-    **dict.fromkeys(["controller", "table3", "walk", "yaw-jump", "maneuvers"], ("rsl_rl", "mjbatch", "onnxruntime")),
+    **dict.fromkeys(
+        ["controller", "table3", "walk", "yaw-jump", "maneuvers", "asap-open-loop"],
+        ("rsl_rl", "mjbatch", "onnxruntime"),
+    ),
 }
 
 

@@ -82,4 +82,8 @@ BENCHMARKS = {
         "skills.maneuvers:Maneuvers",
         "HALO's Table VI: swallow balance, side kick, roundhouse kick under Setting 1, successes of ten.",
     ),
+    "asap-open-loop": Benchmark(
+        "delta.open_loop:AsapOpenLoop",
+        "ASAP's Table III: recorded targets replayed in corrected simulators, held-out motions, by stand-in.",
+    ),
 }

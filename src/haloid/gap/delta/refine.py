@@ -18,7 +18,7 @@ import torch
 from haloid.gap.delta.action import DeltaAction
 from haloid.gap.delta.data import RealData
 from haloid.gap.delta.networks import TERMS, JointTerms
-from haloid.gap.delta.simulator import Replay, Simulator, States, recorded, replay
+from haloid.gap.delta.simulator import Replay, Simulator, States, body_errors_mm, replay
 from haloid.skills.task.reference import CONTROL_HZ
 from haloid.skills.task.robot import TrackedRobot
 
@@ -113,7 +113,7 @@ def _pass(
         keep = ridge * len(left) * robot.action_scale_rad[joint] ** 2 * np.eye(TERMS)
         step[joint] = np.linalg.solve(matrix.T @ matrix + keep, -matrix.T @ left)
     tries = [now, *(now + share * torch.from_numpy(step).float() for share in SHARES)]
-    errors = _errors_mm(_play(network, robot, data, firsts, steps, tries, threads), robot, data, firsts, len(tries))
+    errors = body_errors_mm(_play(network, robot, data, firsts, steps, tries, threads), robot, data, firsts)
     best = int(np.argmin(errors))
     with torch.no_grad():
         network.coefficients.copy_(tries[best])
@@ -133,14 +133,3 @@ def _play(
     simulator = Simulator(robot, len(firsts) * len(coefficients), threads)
     variants = _Variants(network, robot.default_joint_pos_rad, coefficients)
     return replay(simulator, data, np.tile(firsts, len(coefficients)), steps, variants)
-
-
-def _errors_mm(played: Replay, robot: TrackedRobot, data: RealData, firsts: np.ndarray, sets: int) -> np.ndarray:
-    """(sets,) mean distance of the bodies from the recording; a window that is not finite counts as a metre."""
-    steps = len(played.poses) - 1
-    truth = recorded(Simulator(robot, len(firsts), 1), data, firsts, steps)
-    distances = []
-    for now, real in zip(played.poses[1:], truth[1:], strict=True):
-        bodies = now.body_pos_w.reshape(sets, len(firsts), -1, 3) - real.body_pos_w
-        distances.append(np.linalg.norm(bodies, axis=-1).mean(axis=-1))
-    return 1e3 * np.nan_to_num(np.array(distances), nan=1.0, posinf=1.0).clip(0.0, 1.0).mean(axis=(0, 2))

@@ -134,3 +134,14 @@ def recorded(simulator: Simulator, data: RealData, firsts: np.ndarray, steps: in
         simulator.put(States(data.qpos[rows], data.qvel[rows], data.held_rad[rows]))
         poses.append(simulator.poses())
     return poses
+
+
+def body_errors_mm(played: Replay, robot: TrackedRobot, data: RealData, firsts: np.ndarray) -> np.ndarray:
+    """(sets,) mean distance of the bodies from the recording, of so many sets of the windows as were played side by
+    side; what is not finite, or off by more, counts as a metre."""
+    truth = recorded(Simulator(robot, len(firsts), 1), data, firsts, len(played.poses) - 1)
+    distances = []
+    for now, real in zip(played.poses[1:], truth[1:], strict=True):
+        bodies = now.body_pos_w.reshape(-1, *real.body_pos_w.shape) - real.body_pos_w
+        distances.append(np.linalg.norm(bodies, axis=-1).mean(axis=-1))
+    return 1e3 * np.nan_to_num(np.array(distances), nan=1.0, posinf=1.0).clip(0.0, 1.0).mean(axis=(0, 2))

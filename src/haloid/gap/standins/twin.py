@@ -13,12 +13,25 @@ import numpy as np
 
 from haloid.gap.standins.linkage import ankle_linkage
 from haloid.lab.motors.delay import Delay
-from haloid.lab.motors.wear import worn_motors
+from haloid.lab.motors.wear import Wear, worn_motors
 from haloid.robots.entries import DEFAULT_ROBOT
 from haloid.skills.task.robot import TrackedRobot, tracked_robot
 
 TIMESTEP_S = 0.002
 """Finer than the model's: bristles and backlash are quick."""
+WEAR = Wear(
+    spread=0.25,
+    coulomb_share=0.03,
+    static_over_coulomb=1.4,
+    viscous_share=0.004,
+    loss_at_limit=0.3,
+    rub=0.04,
+    stiffness_loss=0.08,
+    backlash_rad=0.004,
+    delay_s=0.012,
+    battery_ohm=0.4,
+)
+"""This twin's, whatever the lab's motors are like by default: results are of one robot."""
 
 
 class WornServos:
@@ -28,7 +41,7 @@ class WornServos:
         self._robot, self._number = robot, number
         self._h_s = float(robot.model.opt.timestep)
         self._linkage = ankle_linkage(robot.joint_names)
-        self._motors = worn_motors(robot.kp, robot.kd, robot.effort_nm, self._h_s, seeds=(seed,))
+        self._motors = worn_motors(robot.kp, robot.kd, robot.effort_nm, self._h_s, wear=WEAR, seeds=(seed,))
         self._delay, self._motors.delay = self._motors.delay, Delay(0.0)
         self.reset(np.arange(number), np.zeros((number, len(robot.joint_names))))
 

@@ -1,0 +1,1 @@
+"""Benchmarks of what parameters cannot explain: delta action and delta dynamics (ASAP)."""
