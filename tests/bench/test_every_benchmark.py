@@ -22,6 +22,7 @@ SMALLEST = {
     "data": "--seeds 1",
     "second-simulator": "--robots 1 --runs 1 --duration 4 --timestep 0.005",
     "real-arm": f"--logs {ARM_LOGS} --start-gains 998 --runs 2",
+    "lab-arm": "--seeds 1 --known 0 --fragments 3",
     "throughput": "--iterations 1 --mjlab-robots 2 --mjlab-steps 1",
     "controller": "--starts 2 --motions stand",
     "table3": "--starts 2 --motions stand --iterations 1",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.identify.arm import ARM, SHAKE, lab_arm, write_arm
 
+from haloid.identify.doubts import drag_of
 from haloid.identify.results.answer import answer
 from haloid.identify.stages import Identification, Settings, identify
 from haloid.lab.aging import Aging
@@ -91,7 +92,12 @@ def test_a_base_that_the_load_drags_is_told_and_can_be_frozen(folder, sound, unl
     wrist = '<joint name="wrist" axis="0 1 0"/>'
     loaded = run_of(folder, sound, 2, (BALL,), wrist, '<joint name="wrist" axis="0 1 0" damping="0.15"/>')
     free = identify([unloaded], [loaded], SETTINGS)
-    assert "wrist.damping" in doubts_of(free, "stage 2: the loaded recordings moved the robot itself away from")
+    said = doubts_of(free, "stage 2: the loaded recordings moved the robot itself away from")
+    assert "wrist.damping" in said and "times wider for it" in said
+    drag = drag_of(free.stage2, free.payload_columns)
+    assert drag is not None and drag.factor > 1
+    plain = np.linalg.inv(free.stage2.information + free.stage2.unknowns.prior.information)
+    assert free.stage2.std[0] == pytest.approx(np.sqrt(drag.factor * plain[0, 0]), rel=0.02)
     frozen = identify([unloaded], [loaded], replace(SETTINGS, base="frozen"))
     assert not doubts_of(frozen, "stage 2: the loaded recordings moved")
     names = [column.name for column in frozen.stage2.unknowns.columns]

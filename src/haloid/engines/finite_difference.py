@@ -27,8 +27,8 @@ _NUDGE = {
     "delay": 1e-6,
 }
 """Central-difference steps in each kind's own unit: far above rounding, far below any curvature."""
-_NEVER_NEGATIVE = ("damping", "frictionloss", "armature", "delay")
-"""At zero these are nudged upwards alone."""
+_BENT_AT_ZERO = ("damping", "frictionloss", "armature", "delay")
+"""At zero these are nudged upwards alone; a delay may lie below it."""
 _STATE_NUDGE = 1e-6
 _BATCH = 4096
 """Rollouts in one call; bounds the memory."""
@@ -48,7 +48,7 @@ class FiniteDifferenceEngine(Engine):
         up = np.array([_NUDGE[column.kind] for column in columns] + [_STATE_NUDGE] * 2 * n)
         down = up.copy()
         for k, column in enumerate(columns):
-            if column.kind in _NEVER_NEGATIVE:
+            if column.kind in _BENT_AT_ZERO and values[k] >= 0:
                 down[k] = min(up[k], values[k])
         out = np.empty((fragments.count, fragments.rows + 1, n, total))
         per_call = max(1, _BATCH // (2 * fragments.count))

@@ -1,7 +1,8 @@
 """Fragments: short pieces of recordings that an engine rolls out (HALO III-B.2: B starts, N control steps).
 
 Comes in: recordings and start rows. Goes out: arrays over all fragments, in the order of one clamped model's degrees
-of freedom. A fragment brings the inputs of the rows before its start, since delayed commands still act after it.
+of freedom. A fragment brings the inputs of the rows before its start, since delayed commands still act after it, and
+torques of the rows after its end, since a log may tell them late.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from haloid.recordings.recording import Recording
 
 _ON_A_STEP = 1e-6
 """A row this share of a step away from one is on it."""
+_ROWS_AHEAD = 3
+"""Of measured torques."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Fragments:
     velocities: np.ndarray | None
     """(B, N + 1, n) measured velocities, rad/s, where every recording has them."""
     inputs: np.ndarray
-    """(B, history + N, n)"""
+    """(B, history + N + ahead, n)"""
     kp: np.ndarray
     """N·m/rad, (n,), or (B, N, n) where the gains are not the same all the time; zeros in torque mode."""
     kd: np.ndarray
@@ -41,9 +44,11 @@ class Fragments:
     """(B,) which recording each fragment is from."""
     start_row: np.ndarray
     """(B,)"""
+    ahead: int = 0
+    """Rows of input after the end."""
     row_time_s: np.ndarray | None = None
-    """(B, history + N + 1) times of the rows from the fragment's start on, where rows do not come with simulation
-    steps; None: every `control_dt_s`, a whole number of steps."""
+    """(B, history + N + ahead + 1) times of the rows from the fragment's start on, where rows do not come with
+    simulation steps; None: every `control_dt_s`, a whole number of steps."""
 
     @property
     def count(self) -> int:
@@ -69,7 +74,7 @@ class Fragments:
         """Simulation steps that reach the last row of every fragment."""
         if self.row_time_s is None:
             return self.rows * self.substeps
-        return int(np.ceil(self.row_time_s[:, -1].max() / self.timestep_s - _ON_A_STEP))
+        return int(np.ceil(self.row_time_s[:, self.history + self.rows].max() / self.timestep_s - _ON_A_STEP))
 
     @property
     def row_of_step(self) -> np.ndarray:
@@ -81,7 +86,7 @@ class Fragments:
         if self.row_time_s is None:
             row = np.broadcast_to(np.arange(self.rows + 1), (self.count, self.rows + 1))
             return row * self.substeps, np.zeros(row.shape)
-        place = self.row_time_s[:, self.history :] / self.timestep_s
+        place = self.row_time_s[:, self.history : self.history + self.rows + 1] / self.timestep_s
         before = np.clip(np.floor(place + _ON_A_STEP).astype(int), 0, self.steps)
         return before, np.where(before < self.steps, np.maximum(place - before, 0.0), 0.0)
 
@@ -102,12 +107,13 @@ class Fragments:
         """The first `rows` control steps of every fragment."""
         if rows >= self.rows:
             return self
+        end = self.history + rows + self.ahead
         return replace(
             self,
             readings=self.readings[:, : rows + 1],
             velocities=None if self.velocities is None else self.velocities[:, : rows + 1],
-            inputs=self.inputs[:, : self.history + rows],
-            row_time_s=None if self.row_time_s is None else self.row_time_s[:, : self.history + rows + 1],
+            inputs=self.inputs[:, :end],
+            row_time_s=None if self.row_time_s is None else self.row_time_s[:, : end + 1],
             kp=self.kp[:, :rows] if self.gains_vary else self.kp,
             kd=self.kd[:, :rows] if self.gains_vary else self.kd,
         )
@@ -138,6 +144,7 @@ def cut(
     """Cuts `rows` control steps from each recording at each of its `starts` (row numbers)."""
     readings, velocities, inputs, kps, kds, which, start_rows, times = [], [], [], [], [], [], [], []
     torque_mode = recordings[0].actuation == "torque"
+    ahead = _ROWS_AHEAD if torque_mode else 0
     for number, (recording, recording_starts) in enumerate(zip(recordings, starts, strict=True)):
         order = [recording.joint_names.index(name) for name in dof_joints]
         q = recording.q_rad[:, order]
@@ -152,13 +159,13 @@ def cut(
             readings.append(q[window])
             if recording.dq_rad_s is not None:
                 velocities.append(recording.dq_rad_s[window][:, order])
-            inputs.append(u[np.maximum(np.arange(start - history, start + rows), 0)])
+            inputs.append(u[np.clip(np.arange(start - history, start + rows + ahead), 0, len(u) - 1)])
             shape = (rows, len(order))
             kps.append(kp[start : start + rows] if kp.ndim == 2 else np.broadcast_to(kp, shape))
             kds.append(kd[start : start + rows] if kd.ndim == 2 else np.broadcast_to(kd, shape))
             which.append(number)
             start_rows.append(start)
-            times.append(_row_times(recording, even, int(start), rows, history))
+            times.append(_row_times(recording, even, int(start), rows + ahead, history))
     kp, kd = np.array(kps), np.array(kds)
     vary = bool(np.any(kp != kp[0, 0]) or np.any(kd != kd[0, 0]))
     on_steps = all(_on_steps(recording, timestep_s) for recording in recordings)
@@ -178,6 +185,7 @@ def cut(
         kp=kp if vary else kp[0, 0],
         kd=kd if vary else kd[0, 0],
         history=history,
+        ahead=ahead,
         recording_index=np.array(which),
         start_row=np.array(start_rows),
         row_time_s=None if on_steps else np.array(times),
@@ -191,9 +199,10 @@ def _on_steps(recording: Recording, timestep_s: float) -> bool:
 
 
 def _row_times(recording: Recording, even: bool, start: int, rows: int, history: int) -> np.ndarray:
-    """(history + rows + 1,) from the start on; rows before the recording's first are a control period apart."""
+    """(history + rows + 1,) from the start on; rows beyond the recording's ends are a control period apart."""
     number = np.arange(start - history, start + rows + 1)
     if even:
         return (number - start) * recording.control_dt_s
-    there = recording.time_s[np.maximum(number, 0)] + np.minimum(number, 0) * recording.control_dt_s
+    inside = np.clip(number, 0, len(recording.time_s) - 1)
+    there = recording.time_s[inside] + (number - inside) * recording.control_dt_s
     return there - recording.time_s[start]

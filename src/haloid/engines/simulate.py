@@ -200,8 +200,9 @@ def _by_row(per_fragment: np.ndarray) -> np.ndarray:
 
 
 def _by_fragment(per_step: np.ndarray, fragments: Fragments) -> np.ndarray:
-    """(steps, B·n) with history to (B, steps, n) without."""
-    per_step = per_step[fragments.history * fragments.substeps :]
+    """(steps, B·n) with the rows before and after to (B, steps, n) without."""
+    first = fragments.history * fragments.substeps
+    per_step = per_step[first : first + fragments.steps]
     return per_step.reshape(len(per_step), fragments.count, -1).swapaxes(0, 1)
 
 

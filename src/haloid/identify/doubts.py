@@ -11,6 +11,8 @@ Comes in: the fits of both stages. Goes out: sentences, each with what was found
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import mujoco
 import numpy as np
 
@@ -64,11 +66,40 @@ def beyond_prior(stage1: Fit, model: mujoco.MjModel) -> list[str]:
     ]
 
 
-def dragged(stage1: Fit, stage2: Fit, payload_columns: int) -> list[str]:
-    """About a base that the loaded recordings moved away from what the unloaded ones said."""
+@dataclass(frozen=True)
+class Drag:
+    """How far stage 2 moved the robot away from stage 1's estimate."""
+
+    chi2: float
+    mean: float
+    """Expected of it, if one robot made both."""
+    spread: float
+    shown: str
+    """What moved the most."""
+
+    @property
+    def beyond_chance(self) -> bool:
+        return self.chi2 > self.mean + _DRAGGED_STDS * self.spread
+
+    @property
+    def factor(self) -> float:
+        """Of all variances: the stages would agree with error bars so much wider."""
+        return self.chi2 / max(self.mean, 1.0)
+
+    def __str__(self) -> str:
+        return (
+            f"stage 2: the loaded recordings moved the robot itself away from what the unloaded ones said "
+            f"(χ² {self.chi2:.0f}, expected {self.mean:.0f} ± {self.spread:.0f}): {self.shown}. Something else changed "
+            f"with the load, or the model leaves something out. All error bars are {np.sqrt(self.factor):.1f} times "
+            "wider for it. Compare with --base frozen, which leaves the robot as stage 1 found it"
+        )
+
+
+def drag_of(stage2: Fit, payload_columns: int) -> Drag | None:
+    """What the loaded recordings did to a base that the unloaded ones had found; None where there is none."""
     rest = list(range(payload_columns, len(stage2.unknowns.columns)))
     if not rest:
-        return []
+        return None
     prior = stage2.unknowns.prior
     information = prior.information[np.ix_(rest, rest)]
     move = stage2.values[rest] - prior.mean[rest]
@@ -76,8 +107,6 @@ def dragged(stage1: Fit, stage2: Fit, payload_columns: int) -> list[str]:
     left = np.eye(len(rest)) - information @ after
     chi2, mean = float(move @ information @ move), max(float(np.trace(left)), 0.0)
     spread = np.sqrt(2 * max(float(np.trace(left @ left)), 1.0))
-    if chi2 <= mean + _DRAGGED_STDS * spread:
-        return []
     before = np.linalg.inv(information)
     expected = np.sqrt(np.maximum(np.diag(before - after), 1e-6 * np.diag(before)))
     worst = np.argsort(-np.abs(move) / expected)[:_NAMED]
@@ -85,11 +114,7 @@ def dragged(stage1: Fit, stage2: Fit, payload_columns: int) -> list[str]:
     shown = ", ".join(
         f"{columns[rest[i]].name} {prior.mean[rest[i]]:.3g} to {stage2.values[rest[i]]:.3g}" for i in worst
     )
-    return [
-        f"stage 2: the loaded recordings moved the robot itself away from what the unloaded ones said (χ² {chi2:.0f}, "
-        f"expected {mean:.0f} ± {spread:.0f}): {shown}. Something else changed with the load, or the model leaves "
-        "something out. Compare with --base frozen, which leaves the robot as stage 1 found it"
-    ]
+    return Drag(chi2, mean, float(spread), shown)
 
 
 def _lag1_by_joint(residuals: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Literal
 
 import numpy as np
@@ -24,14 +25,16 @@ from haloid.engines.workers import Workers
 from haloid.identify import checks, doubts
 from haloid.identify.data.dataset import Dataset, build_simulator, check_agreement, prepare
 from haloid.identify.problem.body import body_prior
-from haloid.identify.problem.priors import BasePrior, PaperRegulariser, no_prior
-from haloid.identify.problem.unknowns import Prior, Unknowns, choose_columns
+from haloid.identify.problem.own_priors import parse_priors, with_own
+from haloid.identify.problem.priors import BasePrior, PaperRegulariser, as_wide_as_the_robot, no_prior
+from haloid.identify.problem.unknowns import Unknowns, choose_columns, whole_name
 from haloid.identify.solvers import paper_solvers
 from haloid.identify.solvers.fit import (
     Fit,
     FitSettings,
     Report,
     Trace,
+    approach,
     conclude,
     finish,
     first_residual,
@@ -39,8 +42,8 @@ from haloid.identify.solvers.fit import (
     make_problem,
     part,
 )
-from haloid.identify.solvers.levenberg_marquardt import Solution
 from haloid.identify.solvers.payload_search import payload_approach
+from haloid.identify.solvers.two_stages import beside, together, with_base
 from haloid.recordings.recording import Recording
 from haloid.setting_limits import check_settings
 
@@ -49,11 +52,16 @@ BASE_PARAMETERS = ("*.mass", "*.com", "*.damping", "*.frictionloss", "*.armature
 _FIRST_FRICTION_NM = 0.05
 _FIRST_DAMPING = 0.05
 """Where the search starts for a robot whose model has no friction or damping."""
+_WIDENINGS = 3
+"""Fits of stage 1, at most, until the width of its prior is that of the robot."""
+_TORQUES_EARLY_LATE_S = (-0.03, np.inf)
+"""Bounds of the delay from a log's torques to their effect: commands act later, filtered currents are told later."""
 
 
 _LIMITS = {
     "timestep_s": (1e-5, 0.1),
     "payload_size_m": (1e-3, 10.0),
+    "friction_impedance": (0.5, 0.9999),
     "rows": (3, 1000),
     "fragments": (1, 10_000),
     "held_out": (0.0, 0.5),
@@ -78,6 +86,8 @@ class Settings:
     payload_parameters: tuple[str, ...] = ()
     """Kinds, for every payload link, or names such as torso_link.com; none: all of the payload's model."""
     base_parameters: tuple[str, ...] = BASE_PARAMETERS
+    priors: tuple[str, ...] = ()
+    """Of base parameters, where the user knows better: PATTERN=STD or PATTERN=STD:LOW:HIGH."""
     stages: Literal["two", "one"] = "two"
     base: Literal["free", "frozen"] = "free"
     """"free": stage 2 may move the rest of the robot within stage 1's covariance; "frozen": it stays, as in HALO."""
@@ -86,6 +96,8 @@ class Settings:
     solver: Literal["lm", "gd", "cma"] = "lm"
     loss: Literal["joints", "cartesian"] = "joints"
     regulariser: Literal["gaussian", "paper"] = "gaussian"
+    friction_impedance: float | None = None
+    """Of dry friction (MuJoCo's solimpfriction): 0.999 sticks, MuJoCo's usual 0.9 creeps; None: the model's own."""
     timestep_s: float | None = None
     """Of the simulation; None: the model's own, where it divides the time between rows."""
     rows: int = 20
@@ -103,6 +115,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_settings(self, _LIMITS, {"engine": ENGINES})
+        parse_priors(self.priors)
 
 
 @dataclass(frozen=True)
@@ -174,7 +187,7 @@ def identify(
     started = time.monotonic()
     checks.check_inputs(unloaded, loaded, settings.stages, settings.payload_links)
     check_agreement([*unloaded, *loaded])
-    simulator = build_simulator(loaded[0], settings.timestep_s)
+    simulator = build_simulator(loaded[0], settings.timestep_s, settings.friction_impedance)
     settings = replace(settings, timestep_s=float(simulator.model.opt.timestep))
     engine = make_engine(settings.engine, simulator)
     checks.check_links(simulator, settings.payload_links)
@@ -193,11 +206,14 @@ def identify(
     checks.check_informative(stage2, count)
     found_doubts = doubts.misfit(stage2, loaded_data, "stage 2" if stage1 else "the loaded recordings")
     if stage1 is not None and unloaded_data is not None:
+        drag = doubts.drag_of(stage2, count)
+        if drag is not None and drag.beyond_chance:
+            stage2 = replace(stage2, covariance=drag.factor * stage2.covariance)
         found_doubts = [
             *doubts.misfit(stage1, unloaded_data, "stage 1"),
             *doubts.beyond_prior(stage1, simulator.model),
             *found_doubts,
-            *doubts.dragged(stage1, stage2, count),
+            *([str(drag)] if drag is not None and drag.beyond_chance else []),
         ]
     seconds = time.monotonic() - started
     return Identification(
@@ -254,9 +270,34 @@ class _Run:
     def calibrate(self, dataset: Dataset, report: Report | None) -> Fit:
         """Stage 1."""
         nominal = self.simulator.nominal
-        columns = self._moving(choose_columns(nominal, self.settings.base_parameters))
+        measured = dataset.fragments.torque_mode
+        late = ("delay",) if measured and self.settings.base_parameters == BASE_PARAMETERS else ()
+        columns = self._moving(choose_columns(nominal, (*self.settings.base_parameters, *late)))
         prior = (BasePrior() if self.settings.regulariser == "gaussian" else PaperRegulariser()).over(nominal, columns)
-        return self._solve(dataset, Unknowns(_first_guess(nominal, columns), columns, prior), report)
+        own = parse_priors(self.settings.priors)
+        prior, bounds = with_own(prior, columns, own)
+        if measured:
+            bounds = {i: _TORQUES_EARLY_LATE_S for i, column in enumerate(columns) if column.kind == "delay"} | bounds
+        unknowns = Unknowns(_first_guess(nominal, columns), columns, prior, bounds)
+        if self.settings.solver != "lm" or self.settings.regulariser != "gaussian":
+            return self._solve(dataset, unknowns, report)
+        trace: Trace = []
+        rounds = 0
+        problem, z, states, iterations = approach(
+            self.engine, dataset, unknowns, self.fit_settings, trace, report, self.workers
+        )
+        settled = {
+            column.name for column in columns if any(fnmatchcase(whole_name(column), one.pattern) for one in own)
+        }
+        while True:
+            wider = as_wide_as_the_robot(prior, columns, unknowns.decode(z), settled)
+            problem = replace(problem, unknowns=Unknowns(unknowns.base, columns, wider, bounds))
+            found = finish(problem, z, states, self.fit_settings, iterations, trace, report)
+            again = as_wide_as_the_robot(prior, columns, found.values, settled)
+            rounds += 1
+            if rounds == _WIDENINGS or np.allclose(again.information, wider.information, rtol=0.5, atol=0.0):
+                return found
+            problem, z, states, iterations = found.problem, found.z, found.states, found.iterations
 
     def find_payload(self, dataset: Dataset, stage1: Fit | None, report: Report | None) -> tuple[Fit, int]:
         """Stage 2, and how many of its columns are the payload's."""
@@ -264,7 +305,7 @@ class _Run:
         columns = choose_columns(base, payload_patterns(self.settings))
         if self.settings.solver != "lm":
             found = self._solve(dataset, Unknowns(base, columns, no_prior(base, columns)), report)
-            return found if stage1 is None else _together(found, stage1), len(columns)
+            return found if stage1 is None else together(found, stage1), len(columns)
         trace: Trace = []
         settings = self.fit_settings
         problem, near, states, iterations = payload_approach(
@@ -272,11 +313,11 @@ class _Run:
         )
         unknowns = Unknowns(near, columns, body_prior(base, near, columns, self.settings.payload_size_m))
         if stage1 is not None and self.settings.base == "free":
-            unknowns = _with_base(unknowns, stage1)
+            unknowns = with_base(unknowns, stage1)
         problem, z = replace(problem, unknowns=unknowns), unknowns.encode(near.values(unknowns.columns))
         found = finish(problem, z, states, settings, iterations, trace, report)
         if stage1 is not None and self.settings.base == "frozen":
-            found = _beside(found, stage1)
+            found = beside(found, stage1)
         return found, len(columns)
 
     def _solve(self, dataset: Dataset, unknowns: Unknowns, report: Report | None) -> Fit:
@@ -337,49 +378,3 @@ def _first_guess(nominal: Physics, columns: list[Column]) -> Physics:
         elif column.kind == "damping":
             values[i] = max(values[i], _FIRST_DAMPING)
     return nominal.with_values(columns, values)
-
-
-def _with_base(payload: Unknowns, stage1: Fit) -> Unknowns:
-    """The payload's unknowns, and the rest of the robot within stage 1's covariance."""
-    taken = {column.name for column in payload.columns}
-    kept = [i for i, column in enumerate(stage1.unknowns.columns) if column.name not in taken]
-    together = payload.columns + [stage1.unknowns.columns[i] for i in kept]
-    return Unknowns(payload.base, together, _joined(payload.prior, _posterior(stage1, kept)))
-
-
-def _together(found: Fit, stage1: Fit) -> Fit:
-    """A payload that was found alone, with the error bars that payload and rest have together."""
-    unknowns = _with_base(Unknowns(found.physics, found.unknowns.columns, found.unknowns.prior), stage1)
-    problem, z = replace(found.problem, unknowns=unknowns), unknowns.encode(found.physics.values(unknowns.columns))
-    linearised = problem.linearise(z, found.states)
-    solution = Solution(z, found.states, linearised.cost, found.iterations, found.converged, linearised)
-    return conclude(problem, solution, found.trace)
-
-
-def _beside(found: Fit, stage1: Fit) -> Fit:
-    """A payload found with the rest of the robot as stage 1 left it, with what stage 1 did not know in its error bars.
-
-    With A the information about the payload and C that about payload and rest together, an error δ of the rest shifts
-    the payload by −A⁻¹Cδ.
-    """
-    whole, count = _together(found, stage1), len(found.values)
-    rest = np.linalg.inv(whole.unknowns.prior.information[count:, count:])
-    shift = -found.covariance @ whole.information[:count, count:]
-    mixed = shift @ rest
-    covariance = np.block([[found.covariance + mixed @ shift.T, mixed], [mixed.T, rest]])
-    return replace(whole, covariance=covariance)
-
-
-def _posterior(stage1: Fit, kept: list[int]) -> Prior:
-    """Stage 1's answer about some of its columns, as a prior; columns at a bound stay (almost) there."""
-    covariance = stage1.covariance[np.ix_(kept, kept)].copy()
-    smallest = 1e-6 * np.maximum(np.abs(stage1.values[kept]), 1e-3)
-    covariance[np.diag_indices(len(kept))] += smallest**2
-    return Prior(stage1.values[kept], np.linalg.inv(covariance))
-
-
-def _joined(one: Prior, two: Prior) -> Prior:
-    information = np.zeros((len(one.mean) + len(two.mean),) * 2)
-    information[: len(one.mean), : len(one.mean)] = one.information
-    information[len(one.mean) :, len(one.mean) :] = two.information
-    return Prior(np.concatenate([one.mean, two.mean]), information)

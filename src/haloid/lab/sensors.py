@@ -38,6 +38,8 @@ class Sensors:
     def __post_init__(self) -> None:
         if not 0.0 <= self.drop_fraction < 1.0:
             raise HaloidError(f"the share of rows lost is {self.drop_fraction:g}; expected 0 or more and less than 1")
+        if self.delay_s < 0:
+            raise HaloidError(f"a command delay of {self.delay_s:g} s was given; expected zero or more seconds")
 
     def bias_of(self, joints: int) -> np.ndarray:
         """The encoder bias of each of `joints` joints, in rad: the encoder reads q + bias."""

@@ -28,16 +28,16 @@ def delayed_inputs(inputs: np.ndarray, delay_s: float, control_dt_s: float, time
 
     The input signal u(t) holds row k over [t_k, t_k+1) and the first row before the start. A step over
     [t, t + h] applies the mean of u(s - delay) over it: a delay of (m + f)·h, 0 <= f < 1, is
-    (1 - f)·u[j - m] + f·u[j - m - 1], continuous and piecewise linear in the delay.
+    (1 - f)·u[j - m] + f·u[j - m - 1], continuous and piecewise linear in the delay. A delay below zero is a log that
+    tells late what had acted already, as filtered currents do; the last row is held after the end.
     """
-    if delay_s < 0:
-        raise HaloidError(f"a command delay of {delay_s:g} s was found; expected zero or more seconds")
     held = np.repeat(inputs, substeps_per_row(control_dt_s, timestep_s), axis=0)
     whole_steps = int(np.floor(delay_s / timestep_s))
     fraction = delay_s / timestep_s - whole_steps
     newer = np.arange(len(held)) - whole_steps
     older = newer - 1
-    return (1.0 - fraction) * held[np.maximum(newer, 0)] + fraction * held[np.maximum(older, 0)]
+    newer, older = (np.clip(rows, 0, len(held) - 1) for rows in (newer, older))
+    return (1.0 - fraction) * held[newer] + fraction * held[older]
 
 
 def held_mean(edges_s: np.ndarray, time_s: np.ndarray, values: np.ndarray) -> np.ndarray:

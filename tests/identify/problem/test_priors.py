@@ -8,7 +8,7 @@ import pytest
 from tests.identify.arm import ARM
 
 from haloid.engines.physics import Physics
-from haloid.identify.problem.priors import BasePrior, PaperRegulariser, payload_prior
+from haloid.identify.problem.priors import BasePrior, PaperRegulariser, as_wide_as_the_robot, payload_prior
 from haloid.identify.problem.unknowns import choose_columns
 
 PHYSICS = Physics.of_model(mujoco.MjModel.from_xml_string(ARM))
@@ -60,3 +60,24 @@ def test_friction_of_a_frictionless_model_is_boxed_by_its_value():
     assert prior.cost(np.array([0.2])) == pytest.approx(10 * 0.2**2)
     rusty = replace(PHYSICS, frictionloss=np.full(3, 0.5))
     assert PaperRegulariser(friction_weight=10.0).over(rusty, columns).cost(np.array([0.7])) == pytest.approx(10 * 0.04)
+
+
+def test_friction_is_as_wide_as_a_robot_that_rubs_everywhere():
+    """Three joints with 8, 10 and 2 N·m where 0.2 was expected: the median, 40 widths, says so; damping stays."""
+    columns = choose_columns(PHYSICS, ("*.frictionloss", "*.damping"))
+    prior = BasePrior().over(PHYSICS, columns)
+    friction = np.array([column.kind == "frictionloss" for column in columns])
+    values = prior.mean.copy()
+    values[friction] += [8.0, 10.0, 2.0]
+    std = 1 / np.sqrt(np.diag(as_wide_as_the_robot(prior, columns, values, set()).information))
+    np.testing.assert_allclose(std[friction], 10 * 1.4826 * 40 * 0.2)
+    np.testing.assert_allclose(std[~friction], 0.3)
+    settled = {column.name for column in columns if column.kind == "frictionloss"}
+    np.testing.assert_array_equal(as_wide_as_the_robot(prior, columns, values, settled).information, prior.information)
+
+
+def test_one_joint_that_jams_widens_nothing():
+    columns = choose_columns(PHYSICS, ("*.frictionloss",))
+    prior = BasePrior().over(PHYSICS, columns)
+    jammed = prior.mean + np.array([0.1, 8.0, 0.1])
+    np.testing.assert_array_equal(as_wide_as_the_robot(prior, columns, jammed, set()).information, prior.information)

@@ -65,6 +65,10 @@ class Config:
     """Of the payload links: mass, com, inertia; by default all of the payload's model."""
     base_parameters: tuple[str, ...] = ("*.mass", "*.com", "*.damping", "*.frictionloss", "*.armature")
     """Stage 1's set, as patterns over LINK.{mass,com,inertia}, JOINT.{damping,...,bias} and delay."""
+    priors: tuple[str, ...] = ()
+    """What you know better about base parameters: PATTERN=STD or PATTERN=STD:LOW:HIGH, such as '*.strength=0.2'."""
+    friction_impedance: float | None = None
+    """0.999: joints stick, as gears do; by default as in the model, and MuJoCo's usual 0.9 lets them creep."""
     timestep: float | None = None
     """Simulation step to identify for, in seconds; by default the model's own, where it divides a row."""
     rows: int = 20

@@ -97,7 +97,8 @@ def calibrate(
     order = [train[0].joint_names.index(name) for name in simulator.dof_joints]
     assert train[0].kp is not None
     recorded_kp = (train[0].kp if train[0].kp.ndim == 1 else np.median(train[0].kp, axis=0))[order]
-    fit = fit_servos(windows, few, simulator.effort_limit, recorded_kp, shared_delay=settings.shared_delay, say=say)
+    limit, rotor = simulator.effort_limit, simulator.nominal.armature
+    fit = fit_servos(windows, few, limit, rotor, recorded_kp, shared_delay=settings.shared_delay, say=say)
     robot = train[0].robot
     say("replaying whole runs")
     spec = patched_spec(lambda: load_spec(robot), _patch(robot, fit, windows.timestep_s))

@@ -3,8 +3,10 @@
 Unknown of a joint are, as logarithms, kp and its other properties as kp sees them: damping/kp (the lag, s),
 frictionloss/kp (the angle within which it sticks), armature/kp (s²) and effort/kp (the error at which it saturates).
 In these the one direction that a joint without gravity cannot see, all forces larger by one factor, is kp alone. Priors
-are wide, and scale with the servo instead of being those of one robot; servos given the same gain are taken to be alike
-within 30 %. A start is found on a log grid; the delay, to which readings are least smooth, is a grid of its own.
+are wide, and scale with the servo instead of being those of one robot, but for two: servos given the same gain are
+taken to be alike within 30 %, and rotors, which no firmware changes, to be the model's within 30 % where it names them
+(slow motion does not show them, and fast motion needs them). A start is found on a log grid; the delay, to which
+readings are least smooth, is a grid of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ _LAG_S, _STICK_RAD, _ARMATURE_S2 = 0.05, 0.01, 0.002
 _PRIOR_STD = np.array([0.3, 2.0, 2.0, 2.0, 0.7])
 """Of log kp about the servos' common factor, of the ratios about the typical values above, of log effort about the
 model's."""
+_ROTOR_STD = 0.3
+"""Of log armature about the model's, where it has one."""
 _FIRST_KP_STD = 3.0
 _SATURATION_RAD = (0.003, 3.0)
 """The grid of gains: full torque at an error of 3 mrad to 3 rad."""
@@ -55,26 +59,34 @@ class ServoFit:
 
 @dataclass(frozen=True)
 class _Prior:
-    """½‖(B z − mean)/std‖² with B z = (kp, lag, stick, armature/kp, effort), all logarithms; mean is (n, 5)."""
+    """½‖(B z − mean)/std‖² with B z = (kp, lag, stick, armature or armature/kp, effort), all logarithms."""
 
     mean: np.ndarray
+    """(n, 5)"""
     std: np.ndarray
+    rotor_known: np.ndarray
+    """(n,)"""
 
     @property
     def _rows(self) -> np.ndarray:
-        rows = np.eye(len(KINDS))
-        rows[4, 0] = 1.0
-        return rows / self.std[:, None]
+        """(n, 5, 5) B/std"""
+        rows = np.tile(np.eye(len(KINDS)), (len(self.mean), 1, 1))
+        rows[:, 4, 0], rows[:, 3, 0] = 1.0, self.rotor_known
+        return rows / self.std[:, :, None]
+
+    def _error(self, z: np.ndarray) -> np.ndarray:
+        return np.einsum("jab,...jb->...ja", self._rows, z) - self.mean / self.std
 
     def cost(self, z: np.ndarray) -> np.ndarray:
-        return 0.5 * np.sum((z @ self._rows.T - self.mean / self.std) ** 2, axis=-1)
+        return 0.5 * np.sum(self._error(z) ** 2, axis=-1)
 
     def gradient(self, z: np.ndarray) -> np.ndarray:
-        return (z @ self._rows.T - self.mean / self.std) @ self._rows
+        return np.einsum("jab,...ja->...jb", self._rows, self._error(z))
 
     @property
     def information(self) -> np.ndarray:
-        return self._rows.T @ self._rows
+        """(n, 5, 5)"""
+        return np.swapaxes(self._rows, 1, 2) @ self._rows
 
 
 def decode(z: np.ndarray) -> np.ndarray:
@@ -89,6 +101,7 @@ def fit_servos(
     windows: Windows,
     few: Windows,
     effort_nm: np.ndarray,
+    armature: np.ndarray,
     recorded_kp: np.ndarray,
     *,
     shared_delay: bool = False,
@@ -96,7 +109,8 @@ def fit_servos(
 ) -> ServoFit:
     """Finds the servos, roughly from `few` short windows and then from all `windows`.
 
-    `effort_nm` (n,) are the model's limits, infinite where it has none.
+    `effort_nm` (n,) are the model's limits, infinite where it has none; `armature` (n,) its rotors in kg·m², 0 where it
+    names none.
     """
     say = say or (lambda _: None)
     n = len(windows.joint_names)
@@ -104,16 +118,18 @@ def fit_servos(
     effort = np.where(limited, effort_nm, 1e3 * recorded_kp)
     say("looking for gains")
     z, sigma = _grid(few, effort, np.where(limited, effort, recorded_kp * 0.1))
-    wide = _prior(z[:, 0], effort, _FIRST_KP_STD)
+    wide = _prior(z[:, 0], effort, np.zeros(n), _FIRST_KP_STD)
     starts = np.repeat(z[None], len(COARSE_DELAYS_S), axis=0)
     delays = np.repeat(COARSE_DELAYS_S[:, None], n, axis=1)
     coarse = _levenberg_marquardt(few, starts, delays, wide, sigma, 8, "coarse", say)
     best = _choose(coarse.cost, shared_delay)
     z, delay = coarse.z[best, np.arange(n)], delays[best, np.arange(n)]
-    error = simulate(windows, decode(z)[None], delay[None]) - windows.read_rad
-    sigma = np.sqrt(_mean_square(error, windows)[0] * _ROWS_ALIKE)
     common = _common_factor(z[:, 0] - np.log(recorded_kp), coarse.information[best, np.arange(n)])
-    prior = _prior(common + np.log(recorded_kp), effort, _PRIOR_STD[0])
+    prior = _prior(common + np.log(recorded_kp), effort, armature, _PRIOR_STD[0])
+    sigma = _left(windows, z, delay)
+    near = _levenberg_marquardt(windows, z[None], delay[None], prior, sigma, 4, "near", say)
+    z = near.z[0]
+    sigma = _left(windows, z, delay)  # of a good fit: data that a model meets well must outweigh the prior
     delays = np.clip(delay + _FINE_S[:, None], 0.0, LONGEST_DELAY_S - 2 * windows.timestep_s)
     fine = _levenberg_marquardt(
         windows, np.repeat(z[None], len(_FINE_S), axis=0), delays, prior, sigma, 6, "delay", say
@@ -124,11 +140,13 @@ def fit_servos(
     return _concluded(windows, last, delay, fine.cost, delays, prior, shared_delay)
 
 
-def _prior(log_kp: np.ndarray, effort: np.ndarray, kp_std: float) -> _Prior:
-    n = len(effort)
+def _prior(log_kp: np.ndarray, effort: np.ndarray, armature: np.ndarray, kp_std: float) -> _Prior:
+    n, known = len(effort), armature > 0
     typical = np.log([_LAG_S, _STICK_RAD, _ARMATURE_S2])
     mean = np.column_stack([log_kp, np.tile(typical, (n, 1)), np.log(effort)])
-    return _Prior(mean, np.array([kp_std, *_PRIOR_STD[1:]]))
+    std = np.tile([kp_std, *_PRIOR_STD[1:]], (n, 1))
+    mean[known, 3], std[known, 3] = np.log(armature[known]), _ROTOR_STD
+    return _Prior(mean, std, known)
 
 
 def _grid(windows: Windows, effort: np.ndarray, torque_nm: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -239,6 +257,12 @@ def _mean_square(error: np.ndarray, windows: Windows) -> np.ndarray:
     return square.sum(axis=(1, 2)) / windows.valid.sum()
 
 
+def _left(windows: Windows, z: np.ndarray, delay_s: np.ndarray) -> np.ndarray:
+    """(n,) the scale of what these servos leave of the readings."""
+    error = simulate(windows, decode(z)[None], delay_s[None]) - windows.read_rad
+    return np.sqrt(_mean_square(error, windows)[0] * _ROWS_ALIKE)
+
+
 def _choose(cost: np.ndarray, shared: bool) -> np.ndarray:
     """(n,) which of the starts (S, n) each joint takes: its own best, or the one that is best for all."""
     return np.full(cost.shape[1], np.argmin(cost.sum(axis=1))) if shared else np.argmin(cost, axis=0)
@@ -267,7 +291,7 @@ def _concluded(
     for j in range(n):
         inverse = np.linalg.inv(last.information[0, j])
         score = last.scores[0, :, j]
-        covariance = inverse @ (score.T @ score + prior.information) @ inverse
+        covariance = inverse @ (score.T @ score + prior.information[j]) @ inverse
         log_std[j] = np.sqrt(np.diag(to_log @ covariance @ to_log.T))
         seen[j] = inverse[0, 0] < 0.5 * _PRIOR_STD[0] ** 2
     profile = np.repeat(cost.sum(axis=1)[:, None], n, axis=1) if shared else cost

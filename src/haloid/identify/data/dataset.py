@@ -84,14 +84,20 @@ def check_agreement(recordings: Sequence[Recording]) -> None:
             raise DataError(f"{other.title} and {first.title} disagree about clamp_pose; identify them separately")
 
 
-def build_simulator(recording: Recording, timestep_s: float | None = None) -> Simulator:
+def build_simulator(
+    recording: Recording, timestep_s: float | None = None, friction_impedance: float | None = None
+) -> Simulator:
     """The robot of a recording, clamped and driven as it was, with its nominal parameters; in double support the
     other foot on a floor.
 
     Without a time step, the model's own where it divides the time between rows (or these are uneven), else the longest
-    of at most 5 ms.
+    of at most 5 ms. `friction_impedance` is MuJoCo's solimpfriction, towards 1 for joints that stick; None: the
+    model's.
     """
     spec = load_spec(recording.robot)
+    if friction_impedance is not None:
+        for joint in spec.joints:
+            joint.solimp_friction[:2] = friction_impedance
     if timestep_s is None:
         own_s = float(spec.option.timestep)
         timestep_s = _timestep(recording.control_dt_s, own_s)

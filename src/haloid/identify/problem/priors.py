@@ -6,7 +6,7 @@ leaves what the data cannot see where the data sheet has it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,6 +55,31 @@ class BasePrior:
             "bias": self.bias_rad,
             "delay": self.delay_s,
         }[column.kind]
+
+
+_SCALED_KINDS, _FAR_MEDIAN = ("frictionloss", "damping"), 3.0
+_MEDIAN_TO_STD, _LOOSE = 1.4826, 10.0
+
+
+def as_wide_as_the_robot(prior: Prior, columns: list[Column], values: np.ndarray, settled: set[str]) -> Prior:
+    """The prior with friction and damping as wide as this robot's, where the usual widths are not its size.
+
+    They are those of a humanoid's joints; an industrial arm has ten times as much. If most joints lie far outside, in
+    a first fit, it is the width that is wrong and not the joints. One joint that jams does not widen it. `settled`
+    are columns, by name, whose prior the user gave.
+    """
+    information = prior.information.copy()
+    for kind in _SCALED_KINDS:
+        which = [i for i, column in enumerate(columns) if column.kind == kind and column.name not in settled]
+        if not which:
+            continue
+        std = 1 / np.sqrt(np.diag(prior.information)[which])
+        away = _MEDIAN_TO_STD * float(np.median(np.abs(values[which] - prior.mean[which]) / std))
+        if away > _FAR_MEDIAN:
+            share = np.ones(len(columns))
+            share[which] = 1 / (_LOOSE * away)
+            information *= np.outer(share, share)
+    return replace(prior, information=information)
 
 
 PAYLOAD_STD = {"mass": 30.0, "com": 0.5, "inertia": 1.0}

@@ -8,7 +8,7 @@ coordinates, kept above their lower bounds. The prior is Gaussian in the physica
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -29,6 +29,9 @@ LOWER_BOUND = {
 }
 """The smallest value of each kind."""
 
+_NEVER_BELOW = ("damping", "frictionloss", "armature")
+"""Kinds whose smallest value nobody may lower."""
+
 LEAST_LINK_KG = 1e-6
 """A lighter link is a frame, not a body."""
 
@@ -46,7 +49,7 @@ def choose_columns(physics: Physics, patterns: Sequence[str]) -> list[Column]:
     every = [Column(kind, link, c) for link in bodies for kind, parts in LINK_KINDS.items() for c in parts]
     every += [Column(kind, joint) for kind in JOINT_KINDS for joint in physics.joints]
     every.append(Column("delay"))
-    whole = [_whole_name(column) for column in every]
+    whole = [whole_name(column) for column in every]
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in whole):
             near = get_close_matches(pattern, sorted(set(whole)), n=3, cutoff=0.4)
@@ -60,7 +63,7 @@ def choose_columns(physics: Physics, patterns: Sequence[str]) -> list[Column]:
         for column, name in zip(every, whole, strict=True)
         if any(fnmatchcase(name, pattern) for pattern in patterns)
     ]
-    names = {_whole_name(column) for column in chosen}
+    names = {whole_name(column) for column in chosen}
     for link in {column.owner for column in chosen if column.kind == "inertia"}:
         if f"{link}.mass" not in names or f"{link}.com" not in names:
             raise ParameterError(
@@ -70,7 +73,8 @@ def choose_columns(physics: Physics, patterns: Sequence[str]) -> list[Column]:
     return chosen
 
 
-def _whole_name(column: Column) -> str:
+def whole_name(column: Column) -> str:
+    """The column's name without its component, which patterns are matched with."""
     return f"{column.owner}.{column.kind}" if column.owner else column.kind
 
 
@@ -112,16 +116,27 @@ class Prior:
 class Unknowns:
     """Solver coordinates z over columns θ; all arrays are in the order of `columns`."""
 
-    def __init__(self, base: Physics, columns: list[Column], prior: Prior) -> None:
+    def __init__(
+        self,
+        base: Physics,
+        columns: list[Column],
+        prior: Prior,
+        bounds: Mapping[int, tuple[float, float]] | None = None,
+    ) -> None:
+        """`bounds` are lower and upper ones of columns of joints, by their number."""
         self.base = base
         self.columns = columns
         self.prior = prior
         self._groups = _link_groups(columns)
         grouped = {i for group in self._groups for i in group.indices}
-        self.lower = np.full(len(columns), -np.inf)
+        self.bounds = dict(bounds or {})
+        self.lower, self.upper = np.full(len(columns), -np.inf), np.full(len(columns), np.inf)
         for i, column in enumerate(columns):
             if i not in grouped:
                 self.lower[i] = LOWER_BOUND.get(column.kind, -np.inf)
+        for i, (low, high) in self.bounds.items():
+            floor = LOWER_BOUND[columns[i].kind] if columns[i].kind in _NEVER_BELOW else -np.inf
+            self.lower[i], self.upper[i] = max(low, floor), high
         values = base.values(columns)
         for group in self._groups:
             self.lower[group.indices] = group.lower(values[group.indices])
@@ -130,7 +145,7 @@ class Unknowns:
         return len(self.columns)
 
     def encode(self, values: np.ndarray) -> np.ndarray:
-        z = np.maximum(values, self.lower)
+        z = np.clip(values, self.lower, self.upper)
         for group in self._groups:
             z[group.indices] = np.maximum(group.encode(values[group.indices]), self.lower[group.indices])
         return z

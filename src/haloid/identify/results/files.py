@@ -137,6 +137,8 @@ def _drives(found: Identification) -> dict[str, np.ndarray]:
         drives["effort"] = physics.strength * effort
     if np.any(physics.bias != 0):
         drives["bias"] = physics.bias
+    if found.settings.friction_impedance is not None:
+        drives["friction_impedance"] = np.full(len(physics.joints), found.settings.friction_impedance)
     if physics.delay > 0:
         drives["delay"] = np.full(len(physics.joints), physics.delay)
     return drives

@@ -63,7 +63,7 @@ def solve(
     for iteration in range(1, iterations + 1):
         while True:
             step, state_step, length = _step(problem, current, z, damping)
-            trial_z = np.maximum(z + step, problem.unknowns.lower)
+            trial_z = np.clip(z + step, problem.unknowns.lower, problem.unknowns.upper)
             trial_states = states + state_step if problem.estimate_states else states
             cost = problem.cost(trial_z, trial_states)
             if problem.estimate_states and not cost <= current.cost:
@@ -92,7 +92,9 @@ def solve(
 def _step(problem: Problem, current: Linearised, z: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray, float]:
     """Step of the parameters, of the states, and the size of the former in error bars (rms)."""
     matrix, gradient = current.reduced(damping)
-    free = ~((z <= problem.unknowns.lower) & (gradient > 0)) & (np.diag(matrix) > 0)  # what nothing sees stays put
+    low, high = problem.unknowns.lower, problem.unknowns.upper
+    free = ~((z <= low) & (gradient > 0)) & ~((z >= high) & (gradient < 0))
+    free &= np.diag(matrix) > 0  # what nothing sees stays put
     step, length = np.zeros(len(z)), 0.0
     if free.any():
         block = matrix[np.ix_(free, free)]
