@@ -33,6 +33,7 @@ def found(nominal) -> Patch:
 @pytest.fixture
 def folder(found, tmp_path: Path) -> Path:
     """Of a sweep."""
-    (tmp_path / "sweep" / "identified").mkdir(parents=True)
-    write_patch(found, tmp_path / "sweep" / "identified" / "patch.json")
+    for robot in ("identified", "identified-worn"):
+        (tmp_path / "sweep" / robot).mkdir(parents=True)
+        write_patch(found, tmp_path / "sweep" / robot / "patch.json")
     return tmp_path / "sweep"

@@ -38,19 +38,22 @@ def measured(motion: str, method: str, *runs: RunMetrics) -> Measured:
         torque_peak_use=np.empty(0),
         range_peak_use=np.empty(0),
     )
-    return Measured(motion, method, evaluation)
+    return Measured(motion, method, (evaluation,))
 
 
 def feed(monkeypatch: pytest.MonkeyPatch, table: ModuleType, found: Sequence[Measured]) -> Callable[[], list[Any]]:
     """Let a table find these policies trained and measured so; returns what it asked for: motions, starts, seed."""
     asked: list[Any] = []
 
-    def trained_policies(motions: Sequence[str], sweep: object, say: object) -> dict[str, dict[str, Path]]:
+    def trained_policies(motions: Sequence[str], sweep: object, say: object) -> dict[str, dict[str, list[Path]]]:
         asked.append(tuple(motions))
         names = [Path(motion).stem for motion in motions]
-        return {name: {one.method: Path("policy.onnx") for one in found if one.motion == name} for name in names}
+        return {name: {one.method: [Path("policy.onnx")] for one in found if one.motion == name} for name in names}
 
-    def measure(policies: dict[str, dict[str, Path]], starts: int, seed: int, say: object) -> list[Measured]:
+    def measure(
+        policies: dict[str, dict[str, list[Path]]], starts: int, seed: int, say: object, *, worn: bool
+    ) -> list[Measured]:
+        assert worn, "learned policies are judged on the worn robot"
         asked.extend([starts, seed])
         return [one for one in found if one.motion in policies]
 

@@ -25,7 +25,8 @@ SMALLEST = {
     "lab-arm": "--seeds 1 --known 0 --fragments 3",
     "throughput": "--iterations 1 --mjlab-robots 2 --mjlab-steps 1",
     "controller": "--starts 2 --motions stand",
-    "table3": "--starts 2 --motions stand --iterations 1",
+    "learning": "--starts 2 --motions stand --iterations 1",
+    "table3": "--starts 2 --own-starts 1 --motions stand --iterations 1 --start-iterations 1 --seeds 1",
     "walk": "--hours 0",
     "yaw-jump": "--hours 0",
     "maneuvers": "--hours 0",
@@ -38,7 +39,7 @@ NEEDS = {
     "sysid": ["mujoco.sysid", "cma"],
     "throughput": ["mjlab"],
     **dict.fromkeys(
-        ["controller", "table3", "walk", "yaw-jump", "maneuvers", "asap-open-loop"],
+        ["controller", "learning", "table3", "walk", "yaw-jump", "maneuvers", "asap-open-loop"],
         ("rsl_rl", "mjbatch", "onnxruntime"),
     ),
 }

@@ -70,6 +70,10 @@ BENCHMARKS = {
         "skills.controller:ControllerBench",
         "The model-based controller alone, no learning: WDR, CM and HALO under Setting 1.",
     ),
+    "learning": Benchmark(
+        "skills.learning:Learning",
+        "What learning adds to feed-forward targets, under all of mjlab's noise, pushes and Table I's randomisation.",
+    ),
     "table3": Benchmark(
         "skills.table3:Table3",
         "HALO's Table III: WDR, CM and HALO track steady and agile motions under Setting 1.",

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,12 +34,16 @@ class Sweeps:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **outcome: Any) -> None:
         self.jobs: dict[str, Job] = {}
+        """Of the last sweep."""
+        self.asked: list[dict[str, Job]] = []
+        """Of every sweep."""
         self.settings: dict[str, Any] = {}
         self._outcome = SweepOutcome(**outcome)
         monkeypatch.setattr(skill_jobs, "run_sweep", self._run)
 
     def _run(self, jobs: list[Job], folder: Path, **settings: Any) -> SweepOutcome:
         self.jobs, self.settings = {job.name: job for job in jobs}, {"folder": folder, **settings}
+        self.asked.append(self.jobs)
         return self._outcome
 
 
@@ -55,43 +60,63 @@ def test_a_file_is_called_after_its_stem_and_an_own_motion_by_its_name():
     assert name_of("/clips/walk.npz") == "walk"
 
 
-def test_every_motion_is_trained_by_every_method_on_what_it_knows(folder, clip, monkeypatch):
-    sweeps = Sweeps(monkeypatch)
+def test_all_motions_are_learned_by_every_method_and_seed_from_a_common_start(folder, clip, monkeypatch):
+    sweeps = Sweeps(monkeypatch, results={"squat-and-1-more-start": {}})
     monkeypatch.chdir(clip.parent)
-    trained_policies(["squat", "dance.npz"], sweep_in(folder, iterations=7, fresh=False), silent)
-    assert list(sweeps.jobs) == ["squat-wdr", "squat-cm", "squat-halo", "dance-wdr", "dance-cm", "dance-halo"]
+    sweep = sweep_in(folder, iterations=7, fresh=False, seeds=2, start_iterations=5)
+    trained_policies(["squat", "dance.npz"], sweep, silent)
+    start = sweeps.asked[0]["squat-and-1-more-start"].arguments
+    assert (start["motions"], start["iterations"], start["start"]) == (["squat", str(clip)], 5, None)
+    assert (start["randomisation"], start["patch"]) == ("nominal", None)
+    assert list(sweeps.jobs) == [f"squat-and-1-more-{method}-{s}" for method in ("wdr", "cm", "halo") for s in (0, 1)]
     assert {job.function for job in sweeps.jobs.values()} == {"haloid.bench.skills.jobs:train_job"}
-    known = methods(folder, silent)
+    known = methods(folder, silent, worn=True)
     for name, job in sweeps.jobs.items():
-        motion, method = name.split("-")
+        method, seed = name.split("-")[-2:]
         assert job.arguments == {
-            "motion": "squat" if motion == "squat" else str(clip),
+            "motions": ["squat", str(clip)],
             "actions": "feedforward",
             "randomisation": "wide" if method == "wdr" else "nominal",
             "patch": known[method].patch,
             "iterations": 7,
             "difficulty": 1.0,
-            "noise": 0.2,
+            "noise": 1.0,
             "delay_s": 0.005,
-            "seed": 0,
+            "seed": int(seed),
+            "start": str((folder / "jobs" / "squat-and-1-more-start" / "training").resolve()),
         }
-    assert sweeps.jobs["squat-wdr"].arguments["patch"] is None
-    assert sweeps.jobs["squat-cm"].arguments["patch"] != sweeps.jobs["squat-halo"].arguments["patch"]
+    cm, halo = (sweeps.jobs[f"squat-and-1-more-{method}-0"].arguments["patch"] for method in ("cm", "halo"))
+    assert cm != halo
+
+
+def test_a_start_that_is_given_is_not_trained_and_one_that_is_not_finished_is_waited_for(folder, monkeypatch, tmp_path):
+    sweeps = Sweeps(monkeypatch)
+    trained_policies(["squat"], sweep_in(folder, iterations=7, fresh=False, start=tmp_path), silent)
+    assert len(sweeps.asked) == 1
+    assert sweeps.jobs["squat-halo-0"].arguments["start"] == str(tmp_path.resolve())
+    assert trained_policies(["squat"], sweep_in(folder, iterations=7, fresh=False), silent) == {"squat": {}}
+    assert list(sweeps.jobs) == ["squat-start"]
+
+
+def test_controllers_have_a_job_for_each_motion_and_no_start(folder, monkeypatch):
+    sweeps = Sweeps(monkeypatch)
+    trained_policies(["squat", "wave"], sweep_in(folder, iterations=0, fresh=False, actions="controller"), silent)
+    assert list(sweeps.jobs) == [
+        f"{motion}-{method}-controller" for motion in ("squat", "wave") for method in ("wdr", "cm", "halo")
+    ]
+    arguments = sweeps.jobs["wave-halo-controller"].arguments
+    assert (arguments["motions"], arguments["noise"], arguments["start"]) == (["wave"], 0.2, None)
 
 
 def test_the_settings_of_the_command_are_those_of_the_sweep(folder, monkeypatch):
     sweeps = Sweeps(monkeypatch)
     config = Maneuvers(iterations=5, hours=1.5, workers=3, ray="auto", fresh=True, folder=folder)
-    assert sweep_of(config) == Sweep(folder, workers=3, ray_address="auto", hours=1.5, iterations=5, fresh=True)
+    expected = Sweep(folder, workers=3, ray_address="auto", hours=1.5, iterations=5, fresh=True, start_iterations=2000)
+    assert sweep_of(config) == expected
     trained_policies(["squat"], sweep_of(config), silent)
     del sweeps.settings["watch"]
-    assert sweeps.settings == {
-        "folder": folder,
-        "workers": 3,
-        "ray_address": "auto",
-        "deadline_s": 5400.0,
-        "fresh": True,
-    }
+    assert sweeps.settings.pop("deadline_s") == pytest.approx(5400.0, abs=60.0)
+    assert sweeps.settings == {"folder": folder, "workers": 3, "ray_address": "auto", "fresh": True}
     trained_policies(["squat"], sweep_of(Table3(folder=folder)), silent)
     assert sweeps.settings["deadline_s"] is None
 
@@ -99,19 +124,17 @@ def test_the_settings_of_the_command_are_those_of_the_sweep(folder, monkeypatch)
 def test_only_finished_trainings_have_policies(folder, monkeypatch):
     Sweeps(
         monkeypatch,
-        results={"squat-wdr": {}, "squat-halo": {}},
-        unfinished={"squat-cm": "at iteration 3 of 7"},
+        results={f"squat-and-1-more-{job}": {} for job in ("start", "wdr-0", "halo-0", "wdr-1")},
+        unfinished={"squat-and-1-more-cm-0": "at iteration 3 of 7"},
     )
-    found = trained_policies(["squat", "wave"], sweep_in(folder, iterations=7, fresh=False), silent)
-    assert found == {
-        "squat": {method: folder / "jobs" / f"squat-{method}" / "policy.onnx" for method in ("wdr", "halo")},
-        "wave": {},
-    }
+    found = trained_policies(["squat", "wave"], sweep_in(folder, iterations=7, fresh=False, seeds=2), silent)
+    files = [folder / "jobs" / f"squat-and-1-more-wdr-{seed}" / "policy.onnx" for seed in (0, 1)]
+    assert found == {"squat": {"wdr": files}, "wave": {"wdr": files}}, "one policy follows both"
 
 
 def test_a_failed_training_is_told_with_its_reason(folder, monkeypatch):
-    Sweeps(monkeypatch, results={"squat-wdr": {}}, failures={"squat-cm": Failure("the disk is full", "")})
-    with pytest.raises(HaloidError, match=r"^1 trainings failed; squat-cm: the disk is full\. See its log\.txt$"):
+    Sweeps(monkeypatch, results={"squat-start": {}}, failures={"squat-cm-0": Failure("the disk is full", "")})
+    with pytest.raises(HaloidError, match=r"^1 trainings failed; squat-cm-0: the disk is full\. See its log\.txt$"):
         trained_policies(["squat"], sweep_in(folder, iterations=7, fresh=False), silent)
 
 
@@ -152,7 +175,14 @@ def test_a_training_cut_by_the_deadline_goes_on_to_the_same_end(stand, folder, t
 
     monkeypatch.setattr("haloid.skills.task.task.TaskConfig", partial(TaskConfig, robots=8))
     patch = methods(folder, silent)["halo"].patch
-    arguments = {"motion": stand, "randomisation": "wide", "patch": patch, "iterations": 3, "difficulty": 0.5}
+    arguments = {
+        "motions": [stand],
+        "start": None,
+        "randomisation": "wide",
+        "patch": patch,
+        "iterations": 3,
+        "difficulty": 0.5,
+    }
     arguments |= {"noise": 0.2, "delay_s": 0.005, "seed": 4, "actions": "feedforward"}
     cut, whole = tmp_path / "cut", tmp_path / "whole"
     cut.mkdir()
@@ -190,27 +220,30 @@ def test_a_sweep_from_a_clip_to_the_table(stand, folder):
     from haloid.bench.skills import controller, table3
     from haloid.bench.skills.controller import ControllerBench
 
-    config = Table3(iterations=0, starts=2, seed=3, motions=(stand,), agile=(stand,), folder=folder)
+    config = Table3(
+        iterations=0, start_iterations=0, seeds=1, starts=2, own_starts=1, seed=3, motions=(stand,), agile=(stand,)
+    )
+    config = replace(config, folder=folder)
     said: list[str] = []
     outcome = table3.run(config, said.append)
-    assert "1 of 3 trainings done; short-stand-wdr finished" in said
-    assert said[-3:] == [f"running short-stand, {name}" for name in ("WDR", "CM", "HALO")]
+    assert "1 of 1 trainings done; short-stand-start finished" in said
+    assert "1 of 3 trainings done; short-stand-wdr-0 finished" in said
+    assert said[-6:-3] == [f"running short-stand, {name}" for name in ("WDR", "CM", "HALO")]
+    assert said[-1] == "running short-stand, HALO, on its own distribution"
     rows = {row["method"]: row for row in outcome.rows}
     assert list(rows) == ["wdr", "cm", "halo"]
     assert all((row["motion"], row["kind"], row["runs"]) == ("short-stand", "agile", 2) for row in outcome.rows)
     errors = {method: row["e_g_mpjpe_mm"] for method, row in rows.items()}
     assert all(1 < error < 500 for error in errors.values())
     assert len(set(errors.values())) == 3, "three policies, of three robots"
-    assert outcome.headline["halo_over_cm"] == pytest.approx(errors["halo"] / errors["cm"])
-    assert not outcome.notes
-    cm = json.loads((folder / "jobs" / "short-stand-cm" / "patch.json").read_text())
-    assert cm == json.loads((folder / "identified" / "calibrated-mass.json").read_text())
-    assert not (folder / "jobs" / "short-stand-wdr" / "patch.json").exists(), "it trains on the nominal robot"
+    cm = json.loads((folder / "jobs" / "short-stand-cm-0" / "patch.json").read_text())
+    assert cm == json.loads((folder / "identified-worn" / "calibrated-mass.json").read_text())
+    assert not (folder / "jobs" / "short-stand-wdr-0" / "patch.json").exists(), "it trains on the nominal robot"
 
     said.clear()
     again = table3.run(config, said.append)
     assert again.rows == outcome.rows
-    assert len(said) == 3, "what is trained is only run again"
+    assert len(said) == 6, "what is trained is only run again"
 
     controllers = controller.run(ControllerBench(starts=2, seed=3, motions=(stand,), folder=folder), silent)
     assert [row["method"] for row in controllers.rows] == ["wdr", "cm", "halo"]
@@ -222,7 +255,7 @@ def test_a_sweep_from_a_clip_to_the_table(stand, folder):
         trained_policies([stand], sweep_in(folder, iterations=1, fresh=False), silent)
     assert_words(
         str(refusal.value),
-        f"The job short-stand-wdr in {folder} was begun with",
+        f"The job short-stand-wdr-0 in {folder} was begun with",
         "'iterations': 0",
         "and now has",
         "'iterations': 1",

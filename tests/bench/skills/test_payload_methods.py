@@ -8,7 +8,7 @@ import pytest
 
 from haloid.bench.identification.table2 import PAYLOAD_LINKS
 from haloid.bench.skills import payload_methods
-from haloid.bench.skills.payload_methods import methods, true_spec
+from haloid.bench.skills.payload_methods import methods, true_robot
 from haloid.lab.loads import halo_setting
 from haloid.robots.inertia import read_links
 from haloid.robots.patch import Patch, read_patch, write_patch
@@ -56,20 +56,22 @@ def test_calibrated_mass_knows_the_masses_that_were_found_and_nothing_else(folde
 def test_the_identification_is_done_once_a_folder(folder, found, tmp_path: Path, monkeypatch):
     done = []
 
-    def identified(say: object) -> Patch:
-        done.append(say)
+    def identified(say: object, *, worn: bool) -> Patch:
+        done.append(worn)
         return found
 
     monkeypatch.setattr(payload_methods, "_identified", identified)
     methods(folder, silent)
     assert not done, "its patch.json is there"
     first, again = (methods(tmp_path / "new" / "sweep", silent) for _ in range(2))
-    assert len(done) == 1
+    assert done == [False]
     assert first == again == methods(folder, silent)
+    assert methods(tmp_path / "new" / "sweep", silent, worn=True) == first
+    assert done == [False, True], "the worn robot is identified by itself"
 
 
 def test_policies_are_judged_on_the_robot_with_the_first_load(nominal):
-    true = read_links(true_spec().compile())
+    true = read_links(true_robot().model)
     added = {name: true[name].mass_kg - nominal[name].mass_kg for name in nominal}
     loads = {load.link: load.mass_kg for load in halo_setting(1)}
     assert set(loads) == set(PAYLOAD_LINKS)
@@ -77,14 +79,27 @@ def test_policies_are_judged_on_the_robot_with_the_first_load(nominal):
         assert mass_kg == pytest.approx(loads.get(name, 0.0), abs=1e-9)
 
 
+def test_the_worn_robot_differs_in_links_joints_motors_and_floor(nominal):
+    worn, new = true_robot(worn=True), true_robot()
+    assert np.ptp(worn.strength) > 0.03
+    assert new.strength == 1.0
+    pelvis = read_links(worn.model)["pelvis"]
+    assert 0.001 < abs(pelvis.mass_kg / nominal["pelvis"].mass_kg - 1) < 0.05
+    assert (worn.model.dof_damping[6:] >= new.model.dof_damping[6:]).all()
+    assert worn.model.dof_frictionloss[6:].max() > 0.1
+    sole = worn.model.geom_contype > 0
+    assert (worn.model.geom_friction[sole, 0] == 0.6).all()
+    assert (worn.model.geom_solref[sole, 0] == 0.03).all()
+
+
 @pytest.mark.slow
 def test_the_load_is_found_from_recordings_alone(monkeypatch, nominal, tmp_path: Path):
     """With one recording each instead of three: the masses within 3 % of the loads, the torso's centre within 3 mm."""
     monkeypatch.setattr(payload_methods, "RUNS", 1)
     said = []
-    patch = payload_methods._identified(said.append)
+    patch = payload_methods._identified(said.append, worn=False)
     assert said == ["recording the unloaded robot", "recording the loaded robot", "identifying"]
-    true = read_links(true_spec().compile())
+    true = read_links(true_robot().model)
     for load in halo_setting(1):
         name = load.link
         assert patch.links[name].mass_kg == pytest.approx(true[name].mass_kg, abs=0.03 * load.mass_kg)

@@ -42,7 +42,7 @@ def test_a_training_from_the_command_line(stand, tmp_path: Path, capsys):
     out = tmp_path / "run"
     assert cli.main(["train", "--motion", stand, "-o", str(out), "--robots", "8", "--iterations", "2"]) == 0
     shown = capsys.readouterr().out.replace("\n", " ")
-    assert_words(shown, "2 iterations, 384 steps in", f"wrote {out / 'policy.onnx'}")
+    assert_words(shown, "2 iterations, 512 steps in", f"wrote {out / 'policy.onnx'}")
     assert (out / "policy.onnx").stat().st_size > 10_000
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
     assert cli.main(["train", "--motion", stand, "-o", str(out)]) == 1

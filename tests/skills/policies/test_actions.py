@@ -101,7 +101,7 @@ def test_a_robot_in_its_frame_gets_the_feedforward_target_alone(robot, reference
 
 
 def test_the_network_corrects_the_feedforward_targets_of_its_joints(robot, reference):
-    """target = feedforward + half of mjlab's scale · output, whatever is observed."""
+    """target = feedforward + mjlab's scale · output, whatever is observed."""
     random, frames = np.random.default_rng(6), len(reference)
     target, learned = random.normal(size=(frames, 29)), ("right_knee_joint", "waist_yaw_joint")
     actions = FeedforwardActions(feedforward_tables(robot, target, learned))
@@ -111,7 +111,7 @@ def test_the_network_corrects_the_feedforward_targets_of_its_joints(robot, refer
     expected = target[time_step]
     for column, name in enumerate(learned):
         row = robot.joint_names.index(name)
-        expected[:, row] += 0.5 * robot.action_scale_rad[row] * output[:, column]
+        expected[:, row] += robot.action_scale_rad[row] * output[:, column]
     np.testing.assert_allclose(robot.default_joint_pos_rad + robot.action_scale_rad * found, expected, atol=2e-5)
 
 

@@ -6,11 +6,14 @@ from scipy.spatial.transform import Rotation
 
 from haloid.skills.task.observations import (
     NOISE,
+    History,
     Sensed,
     actor_observation,
     actor_term_names,
     critic_observation,
+    history_lengths,
     observation_terms,
+    term_columns,
 )
 from haloid.skills.task.reference import Poses
 
@@ -77,3 +80,34 @@ def test_noise_is_uniform_in_its_own_width_and_the_critic_sees_none(terms, estim
     critic = critic_observation(terms)
     assert critic.shape == (ROBOTS, 286)
     np.testing.assert_array_equal(critic, np.concatenate(list(terms.values()), axis=1).astype(np.float32))
+
+
+def test_a_history_goes_from_the_oldest_reading_to_the_newest_term_by_term():
+    """As mjlab lays it out: the first reading stands for those before it, and the command is seen but once."""
+    columns = term_columns(1, state_estimation=False)
+    history = History(2, 3, columns)
+    readings = [np.arange(columns.width) + 100.0 * number + 1000.0 * np.arange(2)[:, None] for number in (1, 2, 3)]
+    first, second = (history.after(reading.astype(np.float32)) for reading in readings[:2])
+    spin, command = columns.slices["base_ang_vel"], columns.slices["command"]
+    width = sum(
+        (1 if name == "command" else 3) * (column.stop - column.start) for name, column in columns.slices.items()
+    )
+    assert first.shape == second.shape == (2, width)
+    np.testing.assert_array_equal(second[:, :2], readings[1][:, command])
+    at = 2 + 3 * 6  # after the command and three readings of the anchor's six numbers
+    expected = np.concatenate([readings[number][:, spin] for number in (0, 0, 1)], axis=1)
+    np.testing.assert_array_equal(second[:, at : at + 9], expected)
+
+    history.forget(np.array([1]))
+    third = history.after(readings[2].astype(np.float32))
+    np.testing.assert_array_equal(third[1, at : at + 9], np.tile(readings[2][1, spin], 3))
+    expected = np.concatenate([readings[number][0, spin] for number in (0, 1, 2)])
+    np.testing.assert_array_equal(third[0, at : at + 9], expected)
+
+
+def test_one_reading_is_no_history():
+    columns = term_columns(2, state_estimation=True)
+    observation = np.ones((1, columns.width), dtype=np.float32)
+    assert History(1, 1, columns).after(observation) is observation
+    assert history_lengths(["command", "joint_pos"], 1) == [0, 0]
+    assert history_lengths(["command", "joint_pos"], 4) == [0, 4]

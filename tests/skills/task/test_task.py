@@ -40,7 +40,7 @@ def test_the_feedforward_mode_corrects_legs_and_waist_of_the_training_model(stan
     assert task.robot.model.opt.timestep == pytest.approx(0.02 / 3)
     assert len(task.actions.target) == len(task.reference) == 30
 
-    with_arms = build_task(TaskConfig((stand,), robots=4, threads=1, learn_arms=True, state_estimation=True))
+    with_arms = build_task(TaskConfig((stand,), robots=4, threads=1, learn_arms=True, state_estimation=True, history=1))
     assert with_arms.actions.outputs == 29
     assert with_arms.environment.observations()[0].shape == (4, 160)
 

@@ -1,10 +1,13 @@
 """The reference carried along with the robot, against scipy."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from haloid.skills.task.reference import Poses
-from haloid.skills.task.terms import carried_along
+from haloid.skills.task.rewards import WEIGHTS
+from haloid.skills.task.terms import Moment, TrackingTerms, carried_along
 
 ANCHOR = 2
 
@@ -50,3 +53,14 @@ def test_a_robot_that_is_only_elsewhere_and_turned_is_where_it_should_be():
     pos, quat = carried_along(moved, frame, ANCHOR)
     np.testing.assert_allclose(pos, moved.body_pos_w, atol=1e-12)
     np.testing.assert_allclose(np.abs(np.sum(quat * moved.body_quat_w, axis=-1)), 1.0, atol=1e-12)
+
+
+def test_a_robot_that_drifts_too_far_away_ends_its_episode_where_that_is_asked_for():
+    frame = some_poses(3, 4)
+    away = np.array([0.0, 0.49, 0.51])[:, None, None] * np.array([0.6, 0.8, 0.0])
+    robot = replace(frame, body_pos_w=frame.body_pos_w + away)
+    moment = Moment(robot, frame, np.zeros((3, 0)), np.zeros((3, 0)))
+    terms = TrackingTerms(ANCHOR, np.array([0]), np.zeros((0, 2)), WEIGHTS, farthest_m=0.5)
+    assert terms(moment, 1.0).termination_terms["drift"].tolist() == [False, False, True]
+    assert not terms(moment, 1.2).termination_terms["drift"].any()
+    assert "drift" not in replace(terms, farthest_m=None)(moment, 1.0).termination_terms

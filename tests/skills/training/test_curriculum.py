@@ -13,20 +13,20 @@ def test_it_begins_gently():
 def test_it_rises_while_robots_stand_and_ends_with_mjlabs_difficulty():
     curriculum = Curriculum()
     levels = []
-    for _ in range(30):
+    for _ in range(60):
         curriculum.update(failures_a_s=0.1)
         levels.append(curriculum.level)
-    assert levels[:3] == pytest.approx([0.04, 0.08, 0.12])
+    assert levels[:3] == pytest.approx([0.02, 0.04, 0.06])
     assert levels[-1] == 1.0
     assert curriculum.difficulty == Difficulty()
 
 
 def test_it_falls_while_they_fall_and_waits_between():
-    curriculum = Curriculum(level=0.05)
-    curriculum.update(failures_a_s=0.3)
-    assert curriculum.level == 0.05
-    for expected in (0.03, 0.01, 0.0, 0.0):
-        curriculum.update(failures_a_s=0.5)
+    curriculum = Curriculum(level=0.025)
+    curriculum.update(failures_a_s=0.4)
+    assert curriculum.level == 0.025
+    for expected in (0.015, 0.005, 0.0, 0.0):
+        curriculum.update(failures_a_s=0.7)
         assert curriculum.level == pytest.approx(expected)
 
 
@@ -47,7 +47,7 @@ def test_the_noise_does_not_change():
 def test_robots_grow_different_in_few_stages():
     """To change all bodies takes long."""
     curriculum, widths = Curriculum(), []
-    for _ in range(30):
+    for _ in range(60):
         widths.append(curriculum.difficulty.randomisation)
         curriculum.update(0.0)
     assert len(set(widths)) == 6

@@ -34,7 +34,9 @@ class ControllerBench(SkillBench):
 
 def run(config: ControllerBench, say: Callable[[str], None]) -> Outcome:
     started = time.monotonic()
-    policies = trained_policies(config.motions, replace(sweep_of(config), actions="controller", iterations=0), say)
+    policies = trained_policies(
+        config.motions, replace(sweep_of(config), actions="controller", iterations=0, seeds=1), say
+    )
     seconds = time.monotonic() - started
     complete = {motion: found for motion, found in policies.items() if len(found) == len(METHODS)}
     if not complete:
@@ -47,13 +49,13 @@ def run(config: ControllerBench, say: Callable[[str], None]) -> Outcome:
 
 
 def _success(measured: Sequence[Measured], method: str) -> float:
-    return float(np.mean([one.evaluation.success_rate for one in measured if one.method == method]))
+    return float(np.mean([one.success_rate for one in measured if one.method == method]))
 
 
 def _table(measured: Sequence[Measured], note: str) -> Table:
     rows = []
     for one in measured:
         means = [one.mean(error) for error in ERRORS]
-        count = f"{one.evaluation.successes} of {len(one.evaluation.metrics)}"
+        count = f"{one.successes} of {len(one.metrics)}"
         rows.append([one.motion, NAMES[one.method], count, f"{means[0]:.1f}", f"{means[1]:.1f}", f"{means[2]:.3f}"])
     return Table(["motion", "method", "success", "E_g-mpjpe mm", "E_mpjpe mm", "E_vel m/s"], rows, note)

@@ -1,18 +1,20 @@
 """The trainings behind the tables of skills: methods × motions, as jobs of one sweep that all tables share.
 
 A job trains a policy, or computes a controller, on its method's robot and leaves policy.onnx in its folder; a sweep
-that was stopped goes on where it was. The tables then run these files on the true, loaded robot.
+that was stopped goes on where it was. Learned policies begin with a common start, trained on the nominal robot. The
+tables then run these files on the true, loaded robot.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from haloid.bench.skills.payload_methods import METHODS, methods
+from haloid.bench.skills.payload_methods import METHODS, Method, methods
 from haloid.errors import HaloidError
 from haloid.motions.load import MotionNotFoundError
 from haloid.motions.own import OWN_MOTIONS
@@ -21,20 +23,31 @@ from haloid.sweeps.job import Job, Task, Unfinished
 from haloid.sweeps.run import SweepEvent, run_sweep
 
 NOISE = 0.2
-"""Of mjlab's observation noise, in training and when policies are run: ±10 mrad of orientation, ±0.04 rad/s of the
-gyroscope, ±2 mrad and ±0.1 rad/s of every joint, which is a real robot's order of size."""
+"""Of mjlab's observation noise, when policies are run on the true robot: ±10 mrad of orientation, ±0.04 rad/s of the
+gyroscope, ±2 mrad and ±0.1 rad/s of every joint, which is a real robot's order of size. Learning meets all of it."""
 DELAY_S = 0.005
 """From targets to servos: one physics step, 5 ms where policies are measured, 6.7 ms where they learn."""
 DIFFICULTY = 1.0
 """The curriculum's end: all of Table I, all of mjlab's pushes."""
+START = "start"
 
 
 @dataclass(frozen=True)
 class SkillBench:
-    """What the benchmarks of skills share: trainings of three methods, run as jobs that all of them use."""
+    """What the benchmarks of skills share: one recipe for three methods, its trainings jobs that all of them use.
 
-    iterations: int = 1000
-    """Of each training: 12 million steps, about half an hour on two cores."""
+    A policy learns all motions of its benchmark. All methods and seeds begin with the same policy of the nominal robot
+    and go on for as long on their own robot with their own randomisation.
+    """
+
+    iterations: int = 600
+    """Of each method's training after the common start: 3.7 million steps, about 6 minutes on two quiet cores."""
+    start_iterations: int = 2000
+    """Of the common start: 12 million steps."""
+    start: Path | None = None
+    """A training on the nominal robot to begin with, instead of one of the benchmark's own."""
+    seeds: int = 2
+    """Trainings of each method."""
     starts: int = 50
     """Runs of each policy on the true robot."""
     hours: float | None = None
@@ -63,59 +76,117 @@ class Sweep:
     fresh: bool
     actions: Literal["feedforward", "controller"] = "feedforward"
     """Learned policies, or controllers."""
+    seeds: int = 1
+    start: Path | None = None
+    start_iterations: int = 0
 
 
 def sweep_of(config: SkillBench) -> Sweep:
-    return Sweep(config.folder, config.workers, config.ray, config.hours, config.iterations, config.fresh)
+    return Sweep(
+        config.folder,
+        config.workers,
+        config.ray,
+        config.hours,
+        config.iterations,
+        config.fresh,
+        seeds=config.seeds,
+        start=config.start,
+        start_iterations=config.start_iterations,
+    )
 
 
-def trained_policies(motions: Sequence[str], sweep: Sweep, say: Callable[[str], None]) -> dict[str, dict[str, Path]]:
-    """policy.onnx by the motion's name and method, of all finished trainings; the others are left for the next run."""
-    sources = _sources(motions)
-    known = methods(sweep.folder, say)
-    jobs = [
-        Job(
-            _job_name(name, method, sweep),
-            "haloid.bench.skills.jobs:train_job",
-            {
-                "motion": source,
-                "actions": sweep.actions,
-                "randomisation": known[method].randomisation,
-                "patch": known[method].patch,
-                "iterations": sweep.iterations,
-                "difficulty": DIFFICULTY,
-                "noise": NOISE,
-                "delay_s": DELAY_S,
-                "seed": 0,
-            },
-        )
-        for name, source in sources.items()
+Policies = dict[str, dict[str, list[Path]]]
+"""policy.onnx by the motion's name and method, one for each seed."""
+
+
+def trained_policies(motions: Sequence[str], sweep: Sweep, say: Callable[[str], None]) -> Policies:
+    """Of the methods whose trainings are all finished; the others are left for the next run."""
+    sources, began = _sources(motions), time.monotonic()
+    learns = sweep.actions == "feedforward"
+    start = None
+    if learns:
+        start = str(sweep.start.resolve()) if sweep.start is not None else _start(sources, sweep, say)
+        if start is None:
+            return {name: {} for name in sources}
+    known = methods(sweep.folder, say, worn=learns)
+    groups = [sources] if learns else [{name: source} for name, source in sources.items()]
+    names = {
+        (tuple(group), method, seed): _job_name(tuple(group), method, seed, sweep)
+        for group in groups
         for method in METHODS
+        for seed in range(sweep.seeds)
+    }
+    jobs = [
+        _job(name, [sources[motion] for motion in group], sweep.iterations, seed, sweep, known[method], start)
+        for (group, method, seed), name in names.items()
     ]
+    finished = _run(jobs, sweep, say, began)
+    policies: Policies = {name: {} for name in sources}
+    for group in groups:
+        for method in METHODS:
+            done = [names[tuple(group), method, seed] for seed in range(sweep.seeds)]
+            if all(job in finished for job in done):
+                files = [sweep.folder / "jobs" / job / "policy.onnx" for job in done]
+                for motion in group:
+                    policies[motion][method] = files
+    return policies
+
+
+def _start(sources: dict[str, str], sweep: Sweep, say: Callable[[str], None]) -> str | None:
+    """The folder of the common start's training; None: it is not finished yet."""
+    name = f"{_group(tuple(sources))}-{START}"
+    nominal = Method(START, "nominal", None)
+    job = _job(name, list(sources.values()), sweep.start_iterations, 0, sweep, nominal, None)
+    done = _run([job], sweep, say, time.monotonic())
+    return str((sweep.folder / "jobs" / name / "training").resolve()) if name in done else None
+
+
+def _job(
+    name: str, motions: list[str], iterations: int, seed: int, sweep: Sweep, method: Method, start: str | None
+) -> Job:
+    return Job(
+        name,
+        "haloid.bench.skills.jobs:train_job",
+        {
+            "motions": motions,
+            "actions": sweep.actions,
+            "randomisation": method.randomisation,
+            "patch": method.patch,
+            "iterations": iterations,
+            "difficulty": DIFFICULTY,
+            "noise": 1.0 if sweep.actions == "feedforward" else NOISE,
+            "delay_s": DELAY_S,
+            "seed": seed,
+            "start": start,
+        },
+    )
+
+
+def _run(jobs: list[Job], sweep: Sweep, say: Callable[[str], None], began: float) -> dict[str, Any]:
+    """What the finished ones of these jobs returned."""
+    left_s = None if sweep.hours is None else max(sweep.hours * 3600 - (time.monotonic() - began), 0.0)
     outcome = run_sweep(
         jobs,
         sweep.folder,
         workers=sweep.workers,
         ray_address=sweep.ray_address,
-        deadline_s=None if sweep.hours is None else sweep.hours * 3600,
+        deadline_s=left_s,
         fresh=sweep.fresh,
         watch=lambda event: say(_words(event)),
     )
     if outcome.failures:
         name, failure = next(iter(outcome.failures.items()))
         raise HaloidError(f"{len(outcome.failures)} trainings failed; {name}: {failure.message}. See its log.txt")
-    return {
-        name: {
-            method: sweep.folder / "jobs" / job / "policy.onnx"
-            for method in METHODS
-            if (job := _job_name(name, method, sweep)) in outcome.results
-        }
-        for name in sources
-    }
+    return outcome.results
 
 
-def _job_name(motion: str, method: str, sweep: Sweep) -> str:
-    return f"{motion}-{method}" + ("-controller" if sweep.actions == "controller" else "")
+def _group(motions: tuple[str, ...]) -> str:
+    """A short name of motions that one policy learns."""
+    return motions[0] if len(motions) == 1 else f"{motions[0]}-and-{len(motions) - 1}-more"
+
+
+def _job_name(motions: tuple[str, ...], method: str, seed: int, sweep: Sweep) -> str:
+    return f"{_group(motions)}-{method}-" + ("controller" if sweep.actions == "controller" else str(seed))
 
 
 def name_of(motion: str) -> str:
@@ -151,7 +222,7 @@ def train_job(task: Task) -> dict[str, Any]:
     else:
         config = TrainingConfig(
             task=TaskConfig(
-                motions=(arguments["motion"],),
+                motions=tuple(arguments["motions"]),
                 model=model,
                 actions=arguments["actions"],
                 randomisation=arguments["randomisation"],
@@ -164,7 +235,8 @@ def train_job(task: Task) -> dict[str, Any]:
             difficulty=arguments["difficulty"],
             threads=task.threads,
         )
-        outcome = train(config, folder, minutes=minutes, on_iteration=tell)
+        start = None if arguments["start"] is None else Path(arguments["start"])
+        outcome = train(config, folder, minutes=minutes, warm_start=start, on_iteration=tell)
     if not outcome.finished:
         raise Unfinished(f"at iteration {outcome.iterations} of {arguments['iterations']}")
     export_onnx(load_policy(folder), task.folder / "policy.onnx")

@@ -29,6 +29,8 @@ ERRORS = {"walk": ("e_fpos_m", "e_epos_m"), "yaw-jump": ("e_ang_deg",)}
 class Walk(SkillBench):
     """Settings of `haloid bench walk`."""
 
+    motions: tuple[str, ...] = ("walk",)
+    """That the policy learns; with those of `haloid bench table3` its policies are used."""
     out: Path = Path("out/bench/walk")
     """Directory for result.json."""
 
@@ -37,18 +39,20 @@ class Walk(SkillBench):
 class YawJump(SkillBench):
     """Settings of `haloid bench yaw-jump`."""
 
+    motions: tuple[str, ...] = ("yaw-jump",)
+    """That the policy learns."""
     out: Path = Path("out/bench/yaw-jump")
     """Directory for result.json."""
 
 
 def run(config: Walk | YawJump, say: Callable[[str], None]) -> Outcome:
     motion = "walk" if isinstance(config, Walk) else "yaw-jump"
-    policies = trained_policies([motion], sweep_of(config), say)
+    policies = trained_policies(config.motions, sweep_of(config), say)
     if len(policies[motion]) < len(METHODS):
         return Outcome({}, [], [], [], ["Not all methods are trained yet; run the command again to go on."])
-    measured = measure(policies, config.starts, config.seed, say)
+    measured = measure({motion: policies[motion]}, config.starts, config.seed, say, worn=True)
     errors = ERRORS[motion]
-    headline = {f"{one.method}_success": one.evaluation.success_rate for one in measured}
+    headline = {f"{one.method}_success": one.success_rate for one in measured}
     for one in measured:
         for error in errors:
             value = survivors_mean(one, error)
@@ -66,14 +70,14 @@ def run(config: Walk | YawJump, say: Callable[[str], None]) -> Outcome:
 
 def survivors_mean(one: Measured, error: str) -> float | None:
     """Over the runs that reached the end; None when none did. Always shown beside the number of those runs."""
-    values = [getattr(metrics, error) for metrics in one.evaluation.metrics if metrics.success]
+    values = [getattr(metrics, error) for metrics in one.metrics if metrics.success]
     return float(np.mean(values)) if values else None
 
 
 def _before(by_method: dict[str, Measured], other: str, error: str) -> float:
     """1 if HALO succeeds at least as often and, where both reach the end, ends nearer."""
     halo, rival = by_method["halo"], by_method[other]
-    if halo.evaluation.success_rate < rival.evaluation.success_rate:
+    if halo.success_rate < rival.success_rate:
         return 0.0
     found, other_found = survivors_mean(halo, error), survivors_mean(rival, error)
     return float(found is not None and (other_found is None or found < other_found))
@@ -84,7 +88,7 @@ def _table(motion: str, measured: Sequence[Measured]) -> Table:
     for one in measured:
         values = [survivors_mean(one, error) for error in ERRORS[motion]]
         cells = ["N/A" if value is None else f"{value:.3g}" for value in values]
-        count = f"{one.evaluation.successes} of {len(one.evaluation.metrics)}"
+        count = f"{one.successes} of {len(one.metrics)}"
         rows.append([NAMES[one.method], *cells, count, PAPER[motion][one.method]])
     titles = {"e_fpos_m": "E_fpos m", "e_epos_m": "E_epos m", "e_ang_deg": "E_ang °"}
     columns = ["method", *(titles[error] for error in ERRORS[motion]), "reached the end", "paper"]

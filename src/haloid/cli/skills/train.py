@@ -48,7 +48,7 @@ class Config:
     """Go on with the training in this folder, with its own settings."""
     minutes: float | None = None
     """Stop after this long, with the best policy so far."""
-    iterations: int = 300
+    iterations: int = 2000
     """Stop after this many rounds of acting and learning."""
     actions: Literal["feedforward", "controller", "mjlab"] = "feedforward"
     """feedforward: learn corrections to targets computed from the model; controller: no learning, a tracking
@@ -65,18 +65,20 @@ class Config:
     """From the policy's targets to the servos, s."""
     state_estimation: bool = False
     """The policy sees its place and its linear velocity; a real robot seldom does."""
+    history: int = 3
+    """Readings of its sensors that a policy on feed-forward targets sees; a few tell how fast it moves."""
     learn_arms: bool = False
     """Correct the arms too, not only legs and waist."""
     repair: bool = False
     """Put the reference's soles flat and on the ground first; for clips of other people."""
     warm_start: Path | None = None
     """Begin with the networks of another training's folder."""
-    robots: int = 512
-    """Simulated side by side."""
+    robots: int = 192
+    """Simulated side by side; on GPUs several thousand are worth it."""
     substeps: int = 3
     """Physics steps in a control step of 20 ms; policies are measured with 4."""
     seed: int = 0
-    checkpoint_every: int = 20
+    checkpoint_every: int = 50
     """Iterations from one checkpoint to the next, and so the most that a stopped training loses."""
     backend: Literal["cpu", "mjlab"] = "cpu"
     """mjlab: on GPUs, with the extra mjlab."""
@@ -209,6 +211,7 @@ def _config_of(file: Path) -> Config:
         noise=task.noise,
         delay=task.delay_s,
         state_estimation=task.state_estimation,
+        history=task.history,
         learn_arms=task.learn_arms,
         repair=task.repair,
         warm_start=None if session.warm_start is None else Path(session.warm_start),
@@ -241,6 +244,7 @@ def _training_config(config: Config) -> "TrainingConfig":
             noise=config.noise,
             delay_s=config.delay,
             state_estimation=config.state_estimation,
+            history=config.history,
             learn_arms=config.learn_arms,
             robots=config.robots,
             substeps=config.substeps,

@@ -14,7 +14,7 @@ from haloid.errors import HaloidError
 from haloid.lab.closed_loop import Policy, Senses
 from haloid.lab.excitation import Reference as LabReference
 from haloid.skills.policies.deployed import DeployedPolicy
-from haloid.skills.task.observations import Sensed, actor_observation, observation_terms
+from haloid.skills.task.observations import History, Sensed, actor_observation, observation_terms, term_columns
 from haloid.skills.task.reference import CONTROL_HZ, Poses
 
 _BODY_FIELDS = ("body_pos_w", "body_quat_w", "body_lin_vel_w", "body_ang_vel_w")
@@ -60,6 +60,7 @@ class _Driver:
         self._to_robot = [facts.joint_names.index(name) for name in joint_names]
         self._anchor = facts.body_names.index(facts.anchor)
         self._action = np.zeros((1, len(facts.joint_names)), dtype=np.float32)
+        self._history = History(1, facts.history, term_columns(len(facts.joint_names), state_estimation=False))
 
     def __call__(self, senses: Senses) -> np.ndarray:
         frame = np.array([min(senses.row + 1, self._policy.frames - 1)])
@@ -83,4 +84,4 @@ class _Driver:
         sensed = Sensed(np.zeros((1, 3)), senses.gyro_rad_s[None], self._action, no_bias)
         default = self._policy.facts.default_joint_pos_rad.astype(np.float32)
         terms = observation_terms(robot, sensed, wanted, default, 0)
-        return actor_observation(terms, no_bias, False, None)
+        return self._history.after(actor_observation(terms, no_bias, False, None))

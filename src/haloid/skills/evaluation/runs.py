@@ -17,7 +17,7 @@ from haloid.skills.evaluation.metrics import failure_row
 from haloid.skills.policies.deployed import DeployedPolicy
 from haloid.skills.task.difficulty import Difficulty
 from haloid.skills.task.environment import EnvironmentConfig, TrackingEnvironment
-from haloid.skills.task.observations import Sensed, actor_observation, observation_terms
+from haloid.skills.task.observations import History, Sensed, actor_observation, observation_terms, term_columns
 from haloid.skills.task.randomisation import RANDOMISATIONS, RandomisationName
 from haloid.skills.task.reference import CONTROL_HZ, Poses, Reference
 from haloid.skills.task.robot import TrackedRobot
@@ -92,7 +92,7 @@ def driven_by(policy: DeployedPolicy, robot: TrackedRobot) -> TrackedRobot:
             f"they differ in {', '.join(other)}. Evaluate it on the robot it was made for"
         )
     rows = [facts.joint_names.index(name) for name in robot.joint_names]
-    kp, kd = facts.kp[rows], facts.kd[rows]
+    kp, kd = facts.kp[rows] * robot.strength, facts.kd[rows] * robot.strength
     model = copy.copy(robot.model)
     servos = [model.actuator(name).id for name in robot.joint_names]
     model.actuator_gainprm[servos, 0], model.actuator_biasprm[servos, 1] = kp, -kp
@@ -208,6 +208,8 @@ class Driver:
         self._anchor = robot.description.tracked_links.index(facts.anchor)
         self._offset = facts.first_frames[policy.motion_row(config.motion)]
         self._action = np.zeros((environment.robots, len(facts.joint_names)), dtype=np.float32)
+        columns = term_columns(len(facts.joint_names), facts.state_estimation)
+        self._history = History(environment.robots, facts.history, columns)
 
     def decide(self) -> Decision:
         observation = self._observe()
@@ -231,7 +233,7 @@ class Driver:
             self._anchor,
         )
         noise = self._random if self._noise else None
-        return actor_observation(terms, bias, facts.state_estimation, noise, self._noise)
+        return self._history.after(actor_observation(terms, bias, facts.state_estimation, noise, self._noise))
 
     def _ordered(self, poses: Poses) -> Poses:
         columns = self._to_policy

@@ -67,6 +67,8 @@ class TrackingRunner(MotionTrackingOnPolicyRunner):
     ) -> None:
         terms = env.unwrapped.observation_manager.active_terms["actor"]
         self._state_estimation = "base_lin_vel" in terms
+        told = env.unwrapped.cfg.observations["actor"].terms.values()
+        self._history = max(1, *(term.history_length for term in told))
         joints, file = env.num_actions, train_cfg.pop("actions_file", "")
         actions: Actions = MjlabActions(joints)
         if file:
@@ -112,6 +114,7 @@ class TrackingRunner(MotionTrackingOnPolicyRunner):
             motions=(Path(command.cfg.motion_file).stem,),
             first_frames=(0,),
             run=run,
+            history=self._history,
         )
         clip = Poses(*(getattr(command.motion, name).numpy(force=True) for name in Poses.__dataclass_fields__))
         return TrackingPolicy(facts, network_of(actor), actions, clip).eval()

@@ -22,6 +22,7 @@ from haloid.skills.mjlab_backend.randomisation import randomisation_events
 from haloid.skills.mjlab_backend.robot import SpecFunction, g1_spec, robot_cfg
 from haloid.skills.mjlab_backend.runner import TrackingRunnerCfg
 from haloid.skills.task.difficulty import Difficulty
+from haloid.skills.task.observations import history_lengths
 from haloid.skills.task.randomisation import RANDOMISATIONS, RandomisationName, Range, narrowed
 from haloid.skills.training.ppo import PpoConfig, rsl_rl_config
 
@@ -33,6 +34,7 @@ def tracking_env_cfg(
     randomisation: RandomisationName = "nominal",
     state_estimation: bool = True,
     difficulty: Difficulty | None = None,
+    history: int = 1,
     play: bool = False,
 ) -> ManagerBasedRlEnvCfg:
     """The environment. Without a motion file it is a task for mjlab's own commands, which ask for one.
@@ -48,6 +50,9 @@ def tracking_env_cfg(
         narrowed(RANDOMISATIONS[randomisation], difficulty.randomisation), describe(DEFAULT_ROBOT)
     )
     _set_difficulty(cfg, difficulty)
+    terms = cfg.observations["actor"].terms
+    for term, length in zip(terms.values(), history_lengths(list(terms), history), strict=True):
+        term.history_length = length
     return cfg
 
 

@@ -31,7 +31,7 @@ from haloid.skills.mjlab_backend.runner import ONNX, POLICY
 from haloid.skills.mjlab_backend.task import runner_cfg, tracking_env_cfg
 from haloid.skills.task.reference import reference_of
 from haloid.skills.task.robot import robot_of_model, tracked_robot
-from haloid.skills.task.task import action_rate_weight, actions_of
+from haloid.skills.task.task import actions_of, reward_weights
 from haloid.skills.training.curriculum import Curriculum
 from haloid.skills.training.learning import TrainingConfig
 from haloid.skills.training.run_config import (
@@ -138,8 +138,10 @@ def env_cfg_of(config: TrainingConfig, motion_file: Path) -> ManagerBasedRlEnvCf
         randomisation=task.randomisation,
         state_estimation=task.state_estimation,
         difficulty=end.difficulty,
+        history=task.readings,
     )
-    cfg.rewards["action_rate_l2"].weight = action_rate_weight(task)
+    for name, weight in reward_weights(task).items():
+        cfg.rewards[name].weight = weight
     return cfg
 
 

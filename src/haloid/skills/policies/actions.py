@@ -14,43 +14,22 @@ All are torch modules, so that what is trained is what is exported: e is read of
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import torch
 from torch import nn
 
-from haloid.skills.task.observations import actor_term_names
+from haloid.skills.task.observations import term_columns
 from haloid.skills.task.reference import Reference
 from haloid.skills.task.robot import TrackedRobot
 from haloid.trajectories.rotations import apply_inverse
 
 ActionMode = Literal["feedforward", "controller", "mjlab"]
-REACH_OF_SCALE = 0.5
-"""Radians of target a unit of the network's output, as a part of mjlab's action scale."""
 
 
 FEEDBACK_LIMIT = 1.5
 """Greatest feedback of the controller, in units of action: beyond it the servos only saturate."""
-
-
-@dataclass(frozen=True)
-class TermColumns:
-    """Where the terms of the actor's observation begin and end."""
-
-    slices: dict[str, slice]
-    width: int
-
-
-def term_columns(joints: int, state_estimation: bool) -> TermColumns:
-    widths = {"command": 2 * joints, "motion_anchor_ori_b": 6, "joint_pos": joints, "joint_vel": joints}
-    widths["actions"] = joints
-    slices, start = {}, 0
-    for name in actor_term_names(state_estimation):
-        end = start + widths.get(name, 3)
-        slices[name], start = slice(start, end), end
-    return TermColumns(slices, start)
 
 
 class MjlabActions(nn.Module):
@@ -138,7 +117,7 @@ def feedforward_tables(
     """What `FeedforwardActions` looks up: targets (n,), a row per frame, and what the network's outputs reach."""
     rows = [robot.joint_names.index(name) for name in learned_joints]
     reach = np.zeros((len(rows), len(robot.joint_names)))
-    reach[np.arange(len(rows)), rows] = REACH_OF_SCALE * robot.action_scale_rad[rows]
+    reach[np.arange(len(rows)), rows] = robot.action_scale_rad[rows]
     return {
         "target": target_rad,
         "reach": reach,

@@ -15,7 +15,7 @@ import onnxruntime
 
 from haloid.errors import HaloidError, one_line
 from haloid.skills.task.clamped import Clamp, clamp_of
-from haloid.skills.task.observations import actor_term_names
+from haloid.skills.task.observations import actor_term_names, history_lengths
 from haloid.skills.task.reference import Poses, Reference
 from haloid.skills.task.robot import TrackedRobot
 
@@ -49,6 +49,8 @@ class DeployedFacts:
     run: str
     clamp: str | None
     """The link that was held fixed in training."""
+    history: int
+    """Readings of its sensors that the policy sees, now's included."""
 
 
 class DeployedPolicy:
@@ -187,7 +189,20 @@ def _facts(path: Path, metadata: dict[str, str]) -> DeployedFacts:
         first_frames=tuple(int(text) for text in metadata.get("first_frames", "0").split(",")),
         run=metadata.get("run_path", ""),
         clamp=metadata.get("clamp") or None,
+        history=_history(path, metadata, observed),
     )
+
+
+def _history(path: Path, metadata: dict[str, str], observed: Sequence[str]) -> int:
+    """Older files do not say how many readings they want: one."""
+    told = metadata.get("observation_terms_history_length", "")
+    lengths = [int(text) for text in told.split(",")] if told else [0] * len(observed)
+    readings = max(*lengths, 1)
+    if lengths not in (history_lengths(observed, readings), [int(readings == 1)] * len(observed)):
+        raise PolicyFileError(
+            path, f"its terms have histories of {told} readings, expected the same but for the command"
+        )
+    return readings
 
 
 def _frames(path: Path, model: onnx.ModelProto) -> int:

@@ -27,6 +27,7 @@ from torch import nn
 from haloid.errors import HaloidError, one_line
 from haloid.outputs import atomic_file
 from haloid.skills.policies.policy import TrackingPolicy
+from haloid.skills.task.observations import history_lengths
 from haloid.skills.task.reference import Poses
 
 OPSET = 18
@@ -111,7 +112,7 @@ def metadata_of(policy: TrackingPolicy) -> dict[str, str]:
         "observation_names": _joined(facts.observation_names),
         "observation_terms_scale": _joined([1.0] * terms),
         "observation_terms_flatten_history_dim": _joined([1] * terms),
-        "observation_terms_history_length": _joined([0] * terms),
+        "observation_terms_history_length": _joined(history_lengths(facts.observation_names, facts.history)),
         "observation_terms_clip": _joined(["-inf;inf"] * terms),
         "action_scale": _joined(facts.action_scale_rad),
         "anchor_body_name": facts.anchor,

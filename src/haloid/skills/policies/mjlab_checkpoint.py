@@ -9,9 +9,10 @@ from pathlib import Path
 import torch
 
 from haloid.errors import HaloidError, one_line
-from haloid.skills.policies.actions import MjlabActions, term_columns
+from haloid.skills.policies.actions import MjlabActions
 from haloid.skills.policies.networks import network_of
 from haloid.skills.policies.policy import TrackingPolicy, facts_of
+from haloid.skills.task.observations import term_columns
 from haloid.skills.task.reference import reference_of
 from haloid.skills.task.robot import TrackedRobot
 from haloid.trajectories.motion import Motion

@@ -48,6 +48,8 @@ class PolicyFacts:
     """Where it was trained."""
     clamp: str = ""
     """The link that was held fixed in training, if any."""
+    history: int = 1
+    """Readings of its sensors that it sees, now's included."""
 
     @property
     def observation_names(self) -> tuple[str, ...]:
@@ -73,7 +75,12 @@ class TrackingPolicy(nn.Module):
 
 
 def facts_of(
-    robot: TrackedRobot, reference: Reference, action_mode: ActionMode, state_estimation: bool, run: str
+    robot: TrackedRobot,
+    reference: Reference,
+    action_mode: ActionMode,
+    state_estimation: bool,
+    run: str,
+    history: int = 1,
 ) -> PolicyFacts:
     return PolicyFacts(
         action_mode=action_mode,
@@ -89,6 +96,7 @@ def facts_of(
         first_frames=tuple(reference.first.tolist()),
         run=run,
         clamp="" if robot.clamp is None else robot.clamp.link,
+        history=history,
     )
 
 

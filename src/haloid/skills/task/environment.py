@@ -18,7 +18,14 @@ import numpy as np
 
 from haloid.skills.task.clamped import Clamp
 from haloid.skills.task.difficulty import Difficulty
-from haloid.skills.task.observations import Sensed, actor_observation, critic_observation, observation_terms
+from haloid.skills.task.observations import (
+    History,
+    Sensed,
+    actor_observation,
+    critic_observation,
+    observation_terms,
+    term_columns,
+)
 from haloid.skills.task.randomisation import RANDOMISATIONS, RANDOMISED_FIELDS, Randomisation, narrowed, randomise
 from haloid.skills.task.reference import CONTROL_HZ, Poses, Reference
 from haloid.skills.task.robot import TrackedRobot
@@ -47,6 +54,8 @@ class EnvironmentConfig:
     randomisation: Randomisation = field(default_factory=lambda: RANDOMISATIONS["nominal"])
     transforms: tuple[Transform, ...] = ()
     """Between the policy's targets and the servos, in this order."""
+    history: int = 1
+    """Readings of the sensors that the actor sees, now's included."""
     adaptive_sampling: bool = True
     restart: bool = True
     """Whether a robot starts anew when its episode ends; otherwise it goes on, at last in the motion's last frame."""
@@ -101,6 +110,7 @@ class TrackingEnvironment:
         self.episode_step = np.zeros(number, dtype=int)
         self.action = np.zeros((number, joints), dtype=np.float32)
         self._until_push = np.zeros(number, dtype=int)
+        self._history = History(number, config.history, term_columns(joints, config.state_estimation))
         self.reset(np.arange(number))
 
     @property
@@ -184,6 +194,7 @@ class TrackingEnvironment:
         self.episode_step[robots] = 0
         self.action[robots] = 0.0
         self._until_push[robots] = self._push_intervals(len(robots))
+        self._history.forget(robots)
         self.simulation.sense(robots)
 
     def observations(self) -> tuple[np.ndarray, np.ndarray]:
@@ -193,7 +204,7 @@ class TrackingEnvironment:
         )
         noise = self.random if self.difficulty.noise else None
         actor = actor_observation(terms, self.encoder_bias, self.config.state_estimation, noise, self.difficulty.noise)
-        return actor, critic_observation(terms)
+        return self._history.after(actor), critic_observation(terms)
 
     def poses(self) -> Poses:
         """Where all robots are now."""
@@ -212,6 +223,8 @@ class TrackingEnvironment:
             "until_push": self._until_push.copy(),
             "failure_level": self.sampling.failure_level.copy(),
             "diverged": self.diverged,
+            "readings": self._history.readings.copy(),
+            "fresh": self._history.fresh.copy(),
             "random": self.random.bit_generator.state,
         }
 
@@ -222,6 +235,7 @@ class TrackingEnvironment:
         self.action[:], self._until_push[:] = state["action"], state["until_push"]
         self.sampling.failure_level[:] = state["failure_level"]
         self.diverged = int(state["diverged"])
+        self._history.readings[:], self._history.fresh[:] = state["readings"], state["fresh"]
         self.random.bit_generator.state = state["random"]
         self.simulation.sense()
         self.simulation.held_rad[:] = self.simulation.ctrl

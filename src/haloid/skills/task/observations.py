@@ -16,6 +16,7 @@ sensors' noise, and the critic's, without it and with the bodies' poses. `q̂`, 
 | actions | n | | the last action |
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,8 @@ NOISE = {
     "joint_vel": 0.5,
 }
 """Half width of the uniform noise on the actor's terms."""
+NOT_REMEMBERED = ("command",)
+"""Terms of which the policy sees one reading, whatever its history."""
 STATE_ESTIMATION_TERMS = ("motion_anchor_pos_b", "base_lin_vel")
 
 
@@ -76,6 +79,29 @@ def actor_term_names(state_estimation: bool) -> tuple[str, ...]:
     return names if state_estimation else tuple(name for name in names if name not in STATE_ESTIMATION_TERMS)
 
 
+@dataclass(frozen=True)
+class TermColumns:
+    """Where the terms of the actor's observation begin and end."""
+
+    slices: dict[str, slice]
+    width: int
+
+
+def term_columns(joints: int, state_estimation: bool) -> TermColumns:
+    widths = {"command": 2 * joints, "motion_anchor_ori_b": 6, "joint_pos": joints, "joint_vel": joints}
+    widths["actions"] = joints
+    slices, start = {}, 0
+    for name in actor_term_names(state_estimation):
+        end = start + widths.get(name, 3)
+        slices[name], start = slice(start, end), end
+    return TermColumns(slices, start)
+
+
+def history_lengths(names: Sequence[str], readings: int) -> list[int]:
+    """mjlab's `history_length` of each term: 0 where there is but one reading."""
+    return [0 if readings == 1 or name in NOT_REMEMBERED else readings for name in names]
+
+
 def actor_observation(
     terms: dict[str, np.ndarray],
     encoder_bias: np.ndarray,
@@ -105,3 +131,34 @@ def critic_observation(terms: dict[str, np.ndarray]) -> np.ndarray:
 
 def _uniform(noise: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return noise.random(shape, dtype=np.float32) * 2 - 1
+
+
+class History:
+    """What the policy remembers: the last few readings of its sensors, in mjlab's layout (`history_length`).
+
+    Terms that are sensed are followed from the oldest reading to the newest; the command, which says where to go, stays
+    one. When an episode starts, its first reading stands for those before it. Sensors as noisy as mjlab's hardly show
+    how fast a pushed robot moves; a few readings do.
+    """
+
+    def __init__(self, robots: int, length: int, columns: TermColumns) -> None:
+        self.length, self._columns = length, columns.slices
+        self.readings = np.zeros((robots, length, columns.width), dtype=np.float32)
+        """(robots, length, width), oldest first."""
+        self.fresh = np.ones(robots, dtype=bool)
+        """Robots that have not been observed since they started."""
+
+    def forget(self, robots: np.ndarray) -> None:
+        self.fresh[robots] = True
+
+    def after(self, observation: np.ndarray) -> np.ndarray:
+        """(robots, …) what the policy sees, once this observation has been made."""
+        if self.length == 1:
+            return observation
+        self.readings[:, :-1] = self.readings[:, 1:]
+        self.readings[:, -1] = observation
+        self.readings[self.fresh] = observation[self.fresh, None]
+        self.fresh[:] = False
+        terms = {name: self.readings[:, :, columns] for name, columns in self._columns.items()}
+        seen = [term[:, -1] if name in NOT_REMEMBERED else term.reshape(len(term), -1) for name, term in terms.items()]
+        return np.concatenate(seen, axis=1)

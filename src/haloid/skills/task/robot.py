@@ -61,6 +61,8 @@ class TrackedRobot:
     """A foot that is held fixed in the world; None: the robot is free."""
     servos: Callable[[TrackedRobot, int], Servos] | None = None
     """Makes the servos of so many of these robots; None: the model's own."""
+    strength: np.ndarray | float = 1.0
+    """(n,) what the servos' gains really are, as a part of what they are told to be."""
 
     @property
     def action_scale_rad(self) -> np.ndarray:

@@ -58,24 +58,32 @@ class TrackingTerms:
     soft_limits_rad: np.ndarray
     """(n, 2)"""
     weights: Mapping[str, float]
+    farthest_m: float | None = None
+    """Mean distance of the tracked bodies from the reference that ends an episode; None, as in mjlab: none does."""
 
     def __call__(self, moment: Moment, slack: float) -> Verdict:
         robot, frame = moment.robot, moment.frame
         carried = carried_along(robot, frame, self.anchor)
         ends = termination_terms(robot, frame, carried[0], self.anchor, self.end_effectors, slack)
+        if self.farthest_m is not None:
+            distance_m = np.linalg.norm(frame.body_pos_w - robot.body_pos_w, axis=-1).mean(axis=-1)
+            ends["drift"] = distance_m > self.farthest_m * slack
         terms = reward_terms(
             robot, frame, carried, moment.action, moment.last_action, self.soft_limits_rad, self.anchor
         )
         return Verdict({name: self.weights[name] * term for name, term in terms.items()}, ends)
 
 
-def tracking_terms(robot: TrackedRobot, action_rate_weight: float = WEIGHTS["action_rate_l2"]) -> TrackingTerms:
+def tracking_terms(
+    robot: TrackedRobot, weights: Mapping[str, float] = WEIGHTS, farthest_m: float | None = None
+) -> TrackingTerms:
     bodies = robot.description.tracked_links
     return TrackingTerms(
         anchor=bodies.index(robot.description.anchor),
         end_effectors=np.array([bodies.index(name) for name in robot.description.end_effectors]),
         soft_limits_rad=robot.soft_limits_rad.astype(np.float32),
-        weights={**WEIGHTS, "action_rate_l2": action_rate_weight},
+        weights=weights,
+        farthest_m=farthest_m,
     )
 
 

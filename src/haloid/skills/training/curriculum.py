@@ -1,7 +1,7 @@
 """Skills, from gentle to rough: how hard the robots' life is while a policy learns.
 
 In: how often episodes fail. Out: a `Difficulty`. A level between 0 and 1 rises while the policy fails less than once in
-seven seconds and falls when it fails more than twice in five; disturbances at reset, pushes and the
+four seconds and falls when it fails more than three times in five; disturbances at reset, pushes and the
 differences between robots grow with it, and the thresholds that end an episode tighten to mjlab's.
 """
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from haloid.skills.task.difficulty import Difficulty
 
-RISE_BELOW_FAILURES_A_S, FALL_ABOVE_FAILURES_A_S = 0.15, 0.4
-RISE, FALL = 0.04, 0.02
+RISE_BELOW_FAILURES_A_S, FALL_ABOVE_FAILURES_A_S = 0.25, 0.6
+RISE, FALL = 0.02, 0.01
 GENTLEST_RESET = 0.05
 LEAST_RANDOMISATION = 0.1
 LOOSEST_TERMINATION = 1.2

@@ -29,7 +29,7 @@ from haloid.skills.training.vec_env import TrackingVecEnv
 
 SMALL_LAST_LAYER = 0.01
 """The network's first outputs are near 0, so that learning begins with the feed-forward targets alone."""
-TRIAL_EVERY = 50
+TRIAL_EVERY = 100
 """Iterations between trials."""
 
 
@@ -46,12 +46,12 @@ class TrainingConfig:
     task: TaskConfig
     ppo: PpoConfig | None = None
     """None: what suits the action mode."""
-    iterations: int = 300
+    iterations: int = 2000
     difficulty: float = 1.0
     """How far the curriculum may go: 1 is all of mjlab's pushes and disturbed starts."""
     threads: int = 0
     """Of the learner; 0: all cores."""
-    checkpoint_every: int = 20
+    checkpoint_every: int = 50
     """Iterations."""
 
     def __post_init__(self) -> None:
@@ -113,8 +113,8 @@ class Training:
                     parameter *= SMALL_LAST_LAYER
         self._ppo.train_mode()
 
-    def warm_start(self, actor: dict[str, torch.Tensor], critic: dict[str, torch.Tensor]) -> None:
-        """Begin with the networks of another training; the tasks must look alike."""
+    def warm_start(self, actor: dict[str, torch.Tensor], critic: dict[str, torch.Tensor], level: float = 0.0) -> None:
+        """Begin with the networks of another training and its curriculum's level; the tasks must look alike."""
         try:
             self._ppo.actor.load_state_dict(actor)
             self._ppo.critic.load_state_dict(critic)
@@ -122,8 +122,9 @@ class Training:
             reason = str(error).splitlines()[-1].strip()
             raise HaloidError(
                 f"the warm start does not fit this task: {reason}. Expected a training with the same action mode, "
-                "state estimation, learned joints and layer widths"
+                "state estimation, history, learned joints and layer widths"
             ) from error
+        self.curriculum.level = min(level, self.curriculum.hardest)
 
     def step(self) -> Iteration:
         """One iteration: every robot acts for some steps, then the networks learn from it."""
@@ -182,7 +183,7 @@ class Training:
         """The best policy so far, ready to be saved and exported."""
         actor = self.best.actor or self._ppo.get_policy().state_dict()
         task = self.config.task
-        facts = facts_of(self.task.robot, self.task.reference, task.actions, task.state_estimation, run)
+        facts = facts_of(self.task.robot, self.task.reference, task.actions, task.state_estimation, run, task.readings)
         return TrackingPolicy(facts, network_of(actor), self.task.actions, self.task.reference.frames).eval()
 
     def state(self) -> dict[str, Any]:

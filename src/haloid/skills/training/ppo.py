@@ -12,7 +12,7 @@ from typing import Any
 class PpoConfig:
     hidden: tuple[int, ...] = (256, 128, 64)
     """Widths of the actor's and the critic's layers."""
-    steps: int = 24
+    steps: int = 32
     """Control steps of every robot between updates."""
     epochs: int = 5
     minibatches: int = 4
@@ -22,13 +22,15 @@ class PpoConfig:
     """The actor's first one; it follows the KL divergence."""
     critic_learning_rate: float | None = 1e-3
     """The critic's own, constant. One adaptive rate for both falls until the critic stands still. None: the actor's."""
-    desired_kl: float = 0.02
+    desired_kl: float = 0.03
     clip: float = 0.2
     clip_values: bool = False
-    entropy: float = 0.0
-    first_std: float = 0.3
+    entropy: float = 0.005
+    """Keeps exploration up. Without it the standard deviation falls to 0.13 before a robot has found out how to step
+    after a push, and learning stalls."""
+    first_std: float = 0.4
     """Standard deviation of the actions at the start, in units of network output."""
-    critic_first: int = 5
+    critic_first: int = 10
     """Iterations at the start in which only the critic learns."""
     max_grad_norm: float = 1.0
 
@@ -40,6 +42,7 @@ def cpu_ppo() -> PpoConfig:
 def mjlab_ppo() -> PpoConfig:
     return PpoConfig(
         hidden=(512, 256, 128),
+        steps=24,
         epochs=5,
         learning_rate=1e-3,
         desired_kl=0.01,

@@ -58,8 +58,8 @@ def train(
     config = whole_paths(config)
     training = Training(config)
     if warm_start is not None:
-        networks = load_checkpoint(warm_start)
-        training.warm_start(*best_networks(networks))
+        begun = load_checkpoint(warm_start)
+        training.warm_start(*best_networks(begun), float(begun["level"]))
     folder.mkdir(parents=True, exist_ok=True)
     begun_with = None if warm_start is None else str(warm_start.resolve())
     write_config(folder, config, Session("cpu", minutes, begun_with))
