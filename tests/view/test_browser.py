@@ -123,5 +123,14 @@ def test_the_exported_page_plays_without_a_server(browser, tmp_path: Path):
     show(browser, page.as_uri())
     first = screenshot(browser)
     until(lambda: np.abs(screenshot(browser) - first).max(axis=2).mean() > 0.5, "nothing moves")
+    marked = float(browser.find_element("css selector", "#haloid line.now").get_attribute("x1"))
+    until(
+        lambda: float(browser.find_element("css selector", "#haloid line.now").get_attribute("x1")) != marked,
+        "the mark in the curves stands still",
+    )
+    assert browser.find_element("css selector", "#haloid h3").text.endswith("knee_joint (rad)")
+    joints = browser.find_elements("css selector", "#haloid option")
+    joints[0].click()
+    assert browser.find_element("css selector", "#haloid h3").text == f"{joints[0].text} (rad)"
     assert errors(browser) == []
     assert "<title>squat</title>" in page.read_text(encoding="utf-8")

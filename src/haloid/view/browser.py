@@ -10,7 +10,6 @@ import numpy as np
 import viser
 
 from haloid.report.pictures.loads import ENLARGEMENTS, enlargement
-from haloid.report.quantities import with_error_bar
 from haloid.view.plot import Plot
 from haloid.view.show import Show
 from haloid.view.stage import StagedRobot, place_choice, set_up
@@ -28,7 +27,7 @@ class Playback:
         set_up(server, show.model, show.robots[show.first_robot][0])
         self._robot = StagedRobot(server.scene, "robot", show.model)
         self._ghost = None if show.ghost is None else StagedRobot(server.scene, "ghost", show.model, ghost=True)
-        self._loads: list[viser.MeshHandle] = []
+        self._loads: list[viser.MeshHandle | viser.LabelHandle] = []
         self._add_panel()
         self._draw()
 
@@ -120,8 +119,8 @@ class Playback:
 
     def _add_loads(self, gui: viser.GuiApi) -> None:
         loads = list(self._show.loads)
-        lines = [f"- {with_error_bar(load.mass_kg, load.half95_kg)} kg at {load.link}" for load in loads]
-        gui.add_markdown("**Payload** (orange; pink: 95 % region of its centre of mass)\n\n" + "\n".join(lines))
+        lines = "\n".join(f"- {line}" for line in self._show.load_lines())
+        gui.add_markdown(f"**Payload** (orange; pink: 95 % region of its centre of mass)\n\n{lines}")
         times = gui.add_dropdown(
             "Region enlarged", tuple(f"{n} ×" for n in ENLARGEMENTS), initial_value=f"{enlargement(loads)} ×"
         )

@@ -1,6 +1,11 @@
-"""A show as one HTML file that needs no server and no network: viser's own client with the scene recorded inside."""
+"""A show as one HTML file that needs no server and no network: viser's own client with the scene recorded inside.
+
+Over it lies a panel (panel.html) with the facts and the curves of a joint to choose; its mark follows the time that the
+client's slider shows.
+"""
 
 import html
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +15,14 @@ import viser
 
 from haloid.outputs import atomic_file
 from haloid.report.pictures.loads import enlargement
+from haloid.view.plot import COLOURS, OTHER_COLOUR
 from haloid.view.server import LOOPBACK, start_server, stop
 from haloid.view.show import Show
 from haloid.view.stage import BESIDE_M, StagedRobot, set_up
 
 FRAMES_PER_S = 25
+MOST_POINTS = 300
+PANEL = Path(__file__).with_name("panel.html")
 
 
 def write_page(show: Show, path: Path, say: Callable[[str], None] = lambda detail: None) -> None:
@@ -46,4 +54,24 @@ def _recorded(server: viser.ViserServer, show: Show, say: Callable[[str], None])
         serializer.insert_sleep(1 / FRAMES_PER_S)
         say(f"second {time_s:.0f} of {times_s[-1]:.0f}")
     title = f"<title>{html.escape(show.title)}</title>"
-    return re.sub(r"<title>[^<]*</title>", lambda _: title, serializer.as_html(), count=1)
+    text = re.sub(r"<title>[^<]*</title>", lambda _: title, serializer.as_html(), count=1)
+    client, end = text.rsplit("</body>", 1)
+    return f"{client}{_panel(show)}</body>{end}"
+
+
+def _panel(show: Show) -> str:
+    """The facts and the curves, thinned, as the panel's script reads them."""
+    rows = np.unique(np.linspace(0, len(show.time_s) - 1, MOST_POINTS).round().astype(int))
+    data = {
+        "title": show.title,
+        "about": [*show.about, *show.load_lines()],
+        "time_s": show.time_s[rows].round(3).tolist(),
+        "joints": show.joint_names,
+        "first": show.joint_names.index(show.liveliest_joint()),
+        "curves_rad": {name: curve[rows].T.round(5).tolist() for name, curve in show.curves_rad.items()},
+        "colours": {name: COLOURS.get(name, OTHER_COLOUR) for name in show.curves_rad},
+        "compared_with": show.ghost[0] if show.ghost is not None and show.ghost[0] in show.curves_rad else None,
+    }
+    # "<" as an escape: no name can end the script element
+    document = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    return PANEL.read_text(encoding="utf-8").replace("@DATA@", document)

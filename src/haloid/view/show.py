@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from haloid.report.pictures.loads import Load
+from haloid.report.quantities import with_error_bar
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class Show:
 
     def row_at(self, time_s: float) -> int:
         return int(np.clip(np.searchsorted(self.time_s, time_s + 1e-9, side="right") - 1, 0, len(self.time_s) - 1))
+
+    def load_lines(self) -> list[str]:
+        """Each load with its error bar and its place."""
+        return [f"{with_error_bar(load.mass_kg, load.half95_kg)} kg at {load.link}" for load in self.loads]
 
     def liveliest_joint(self) -> str:
         """Where the robots are furthest from the ghost; without one, the joint that moves the most."""

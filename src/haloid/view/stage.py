@@ -9,8 +9,8 @@ import viser
 from haloid.report.pictures.loads import Load
 from haloid.view.shapes import Triangles, body_shapes, ellipsoid_triangles
 
-GHOST_RGB, LOAD_RGB, DOUBT_RGB = (74, 168, 232), (213, 94, 0), (204, 51, 140)
-GHOST_OPACITY, LOAD_OPACITY, DOUBT_OPACITY = 0.35, 0.45, None
+GHOST_RGB, LOAD_RGB, DOUBT_RGB = (74, 168, 232), (230, 90, 0), (204, 51, 140)
+GHOST_OPACITY, LOAD_OPACITY, DOUBT_OPACITY = 0.35, 0.7, None
 
 BESIDE_M = -0.9
 """Where a ghost stands beside its robot, along y."""
@@ -37,9 +37,9 @@ class StagedRobot:
             frame.position = self._data.xpos[body]
             frame.wxyz = self._data.xquat[body]
 
-    def add_loads(self, loads: Sequence[Load], enlarged: float) -> list[viser.MeshHandle]:
-        """The loads and the regions of their centres of mass."""
-        handles = []
+    def add_loads(self, loads: Sequence[Load], enlarged: float) -> list[viser.MeshHandle | viser.LabelHandle]:
+        """The loads, the regions of their centres of mass, and labels that are seen through the robot too."""
+        handles: list[viser.MeshHandle | viser.LabelHandle] = []
         for load in loads:
             node = self._node(self._model.body(load.link).id)
             shape, doubt = (
@@ -48,6 +48,8 @@ class StagedRobot:
             )
             handles.append(self._add(f"{node}/load", shape, LOAD_RGB, LOAD_OPACITY))
             handles.append(self._add(f"{node}/doubt", doubt, DOUBT_RGB, DOUBT_OPACITY))
+            text = f"{load.mass_kg:.2f} kg"
+            handles.append(self._scene.add_label(f"{node}/label", text, position=load.com_in_link_m))
         return handles
 
     def _node(self, body: int) -> str:
