@@ -1,5 +1,6 @@
 # make demo    set up what is needed and run the main job on a simulated robot
 # make test    set up what is needed and run all tests, on the built wheel and on the checkout
+# make test-install   the wheel with its extras learn and view in an empty environment, and what they are for, once
 # make check   linter, formatter and type checker
 # make docs    the documentation as a site in out/site; a broken link is an error
 # make setup   set up for development
@@ -8,7 +9,7 @@
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-wheel check docs setup genesis clean
+.PHONY: help demo test test-wheel test-install check docs setup genesis clean
 
 # The first Python of at least 3.11 on the PATH; another one: make demo PYTHON=/path/to/python
 PYTHON ?= $(shell for p in python3.11 python3 python; do \
@@ -42,6 +43,15 @@ test-wheel: .venv/.dev-stamp .venv-wheel/.stamp
 	@cd dist && $(THREADS) HALOID_TEST_WHEEL=1 ../.venv-wheel/bin/python $(PYTEST) -c ../pyproject.toml --rootdir .. \
 		-p no:cacheprovider -m "not slow" ../tests
 
+test-install: .venv/.dev-stamp
+	@rm -rf .venv-install dist && $(call make-venv,.venv-install)
+	@.venv/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@.venv-install/bin/python $(PIP_INSTALL) "$$(echo $(CURDIR)/dist/haloid-*.whl)[learn,view]"
+	@cd dist && ../.venv-install/bin/haloid doctor
+	@cd dist && ../.venv-install/bin/haloid view squat --export squat.html
+	@cd dist && ../.venv-install/bin/haloid train --motion squat --actions controller -o squat
+	@cd dist && ../.venv-install/bin/haloid evaluate squat --starts 4
+
 check: .venv/.dev-stamp
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
@@ -55,7 +65,7 @@ setup: .venv/.dev-stamp
 genesis: .venv-genesis/.stamp
 
 clean:
-	rm -rf .venv .venv-wheel .venv-genesis dist build out .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-wheel .venv-install .venv-genesis dist build out .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -exec rm -rf {} +
 
 .venv/.core-stamp: $(SPECIFIED)

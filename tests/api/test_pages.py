@@ -32,9 +32,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_small_recordings(folder / "logs")
     shutil.copy(describe("g1").model_file, folder / "g1.xml")
     robot = LabRobot(support="double")
-    run = record(robot, Sensors(noise_rad=5e-4), Excitation(duration_s=2.0), seed=1, name="double")
-    write_runs([run], folder / "out", folder / "out")
-    write_rollout(rollout_of_run(robot, run.truth), folder / "out" / "loaded.rollout.npz")
+    recording, truth = record(robot, Sensors(noise_rad=5e-4), Excitation(duration_s=2.0), seed=1, name="double")
+    write_runs([(recording, truth)], folder / "out", folder / "out")
+    write_rollout(rollout_of_run(robot, truth), folder / "out" / "loaded.rollout.npz")
     return folder
 
 
