@@ -1,4 +1,4 @@
-"""config.yaml, the settings of a run: read as plain values, and anything that is not is told in words."""
+"""config.yaml, the settings of a run: read as plain values, and anything else is refused with a message."""
 
 from pathlib import Path
 from typing import Any

@@ -4,7 +4,7 @@ import pickle
 
 
 class HaloidError(Exception):
-    """Base of every error that is the user's to mend; the command line prints it and exits with status 1."""
+    """Base of every error that the user can fix; the command line prints it and exits with status 1."""
 
 
 def one_line(error: Exception) -> str:

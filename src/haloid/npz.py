@@ -43,7 +43,7 @@ def read_arrays(source: Path | bytes, most_bytes: int) -> dict[str, np.ndarray]:
     except _ZIP_FAILURES as error:
         empty = not source if isinstance(source, bytes) else source.is_file() and not source.stat().st_size
         raise NpzError(
-            "the file is empty" if empty else f"the zip archive is damaged or none at all ({_shown(error)})",
+            "the file is empty" if empty else f"the file is no zip archive, or a damaged one ({_shown(error)})",
             "a whole npz file, as np.savez writes it",
             "The file may be cut off: copy or record it again",
         ) from error

@@ -5,7 +5,7 @@ next to it to write to. When the block ends the result is renamed into place; wh
 what was written is removed and the destination is as it was.
 
 What lies beside the destination bears the number of its process: the next run removes what a killed one left. Where the
-disk is full, that is told with the destination's name.
+disk is full, the message names the destination.
 
 A directory written here carries `.haloid`, the list of the files in it. An existing directory is replaced only
 if that list accounts for everything it holds, so that no file of somebody else's is ever lost.
@@ -23,7 +23,7 @@ from pathlib import Path
 from haloid.errors import HaloidError
 
 MANIFEST = ".haloid"
-"""Names the files of an output directory, one a line, relative to it."""
+"""Names the files of an output directory, one per line, relative to it."""
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -129,7 +129,7 @@ def _beside(destination: Path) -> Path:
 
 
 def _remove_abandoned(destination: Path) -> None:
-    """Removes what processes that are no more left beside the destination."""
+    """Remove what processes that have ended left beside the destination."""
     part = re.compile(rf"\.{re.escape(destination.name)}\.(\d+)-[0-9a-f]{{8}}\.part")
     with suppress(OSError):
         for path in destination.parent.iterdir():

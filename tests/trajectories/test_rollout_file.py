@@ -68,7 +68,7 @@ def test_other_files(tmp_path: Path):
     for file, words in {
         tmp_path / "missing.npz": "cannot be read: the system says «no such file or directory»",
         tmp_path: "not a file",
-        Path(__file__): "the zip archive is damaged or none at all",
+        Path(__file__): "the file is no zip archive, or a damaged one",
     }.items():
         with pytest.raises(HaloidError) as caught:
             read_rollout(file)

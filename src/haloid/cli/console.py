@@ -45,7 +45,7 @@ class Progress:
         self._values: deque[float] = deque(maxlen=SPARK_WIDTH)
 
     def __call__(self, detail: str, *, done: float | None = None, value: float | None = None) -> None:
-        """Where the words count themselves, as in «run 2 of 6», the part that is done is theirs."""
+        """Where the words count themselves, as in "run 2 of 6", the part that is done is theirs."""
         now_s = time.monotonic()
         if value is not None and math.isfinite(value):
             self._values.append(value)

@@ -104,7 +104,7 @@ class Terminated(KeyboardInterrupt):
 
 
 def _prepare_process() -> None:
-    """A terminal that lacks a letter shows a question mark for it, and SIGTERM ends the command in good order."""
+    """A terminal that lacks a letter shows a question mark for it, and SIGTERM ends the command cleanly."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

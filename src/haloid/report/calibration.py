@@ -33,7 +33,7 @@ def lead(found: Calibration) -> str:
 
 
 def servo_table(found: Calibration) -> Table:
-    """One line a joint: every quantity with its 95 % interval."""
+    """One line per joint: every quantity with its 95 % interval."""
     kinds = (*KINDS, "delay")
     rows = []
     for j, name in enumerate(found.fit.joint_names):

@@ -120,7 +120,7 @@ def prediction(validation: Validation, joints: Sequence[str]) -> Figure:
 
 
 def error_by_joint(validation: Validation, joints: Sequence[str]) -> Figure:
-    """Rms of predicted − read, nominal and identified, one line a joint, on a logarithmic axis."""
+    """Rms of predicted − read, nominal and identified, one line per joint, on a logarithmic axis."""
     nominal, identified = (
         1e3 * np.sqrt(np.mean(r**2, axis=(0, 1))) for r in (validation.nominal_rad, validation.identified_rad)
     )

@@ -59,7 +59,8 @@ class Quantity:
         """A number of this kind in as many decimals as the error bar allows."""
         if number is None or not math.isfinite(number):
             return "–"
-        return f"{number:.{decimals(self.half95)}f}"
+        places = decimals(self.half95)
+        return f"{round(number, places) + 0.0:.{places}f}"  # no "-0.00"
 
     def interval_text(self) -> str:
         return f"{self.text(self.value - self.half95)} to {self.text(self.value + self.half95)}"
@@ -114,7 +115,7 @@ def by_link(
     note: str,
     indent: str = "  ",
 ) -> Table:
-    """A narrow table: a line for each link, and under it one line a quantity."""
+    """A narrow table: a line for each link, and under it one line per quantity."""
     rows: list[list[str]] = []
     link = None
     for quantity in quantities:

@@ -8,7 +8,7 @@ from haloid.report.quantities import Quantity, by_link, payload_quantities
 
 
 def payload_table(answer: Answer) -> Table:
-    """One line a quantity."""
+    """One line per quantity."""
 
     def cells(q: Quantity) -> list[str]:
         return [q.text(q.value), f"± {q.text(q.half95)}", q.text(q.nominal)]

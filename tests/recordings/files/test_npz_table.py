@@ -81,9 +81,9 @@ def test_files_that_are_no_npz(arrays, tmp_path):
     file.write_bytes(b"")
     assert_words(error(file), f"{file}: the file is empty")
     file.write_bytes(b"time,q\n")
-    assert_words(error(file), "the zip archive is damaged or none at all", "copy or record it again")
+    assert_words(error(file), "the file is no zip archive, or a damaged one", "copy or record it again")
     file.write_bytes((tmp_path / "valid.npz").read_bytes()[:-100])
-    assert_words(error(file), "the zip archive is damaged", "cut off")
+    assert_words(error(file), "the file is no zip archive, or a damaged one", "cut off")
 
 
 def test_a_zip_bomb_is_not_unpacked(arrays, tmp_path, monkeypatch):

@@ -29,7 +29,7 @@ class RealArm:
     """Settings of `haloid bench real-arm`."""
 
     logs: Path = Path("../shared/data/logs/so101")
-    """Folder with one SAGE folder a run."""
+    """Folder with one SAGE folder per run."""
     robot: str = "so101"
     start_gains: tuple[float, ...] = (998.0, 200.0, 30.0, 5.0)
     """N·m/rad: what the recordings say that the servos were given."""

@@ -37,9 +37,9 @@ class Config:
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
     """NAME to write the plan to."""
     clamp: str | None = USUAL_CLAMP
-    """The link held fixed in the world; usual: the one haloid robots show tells; None for a robot with a fixed base."""
+    """The link held fixed in the world; usual: the one that haloid robots show names; None: a fixed base."""
     payload_links: tuple[str, ...] = ()
-    """Links that will carry the payload; by default those that haloid robots show tells."""
+    """Links that will carry the payload; by default those that haloid robots show names."""
     heaviest: tuple[str, ...] = ()
     """LINK=KG: the heaviest payload a link may carry; a link not named carries none."""
     seconds: float = 10.0

@@ -39,7 +39,7 @@ class Config:
     robot: str = DEFAULT_ROBOT
     """A known robot, or the path of an MJCF or URDF file."""
     clamp: str | None = USUAL_CLAMP
-    """The link held fixed in the world; usual: the one haloid robots show tells; None for a robot with a fixed base."""
+    """The link held fixed in the world; usual: the one that haloid robots show names; None: a fixed base."""
     support: Literal["single", "double"] = "single"
     """double: the other foot rests on the floor."""
     payload: Literal["none", "halo-1", "halo-2", "halo-3"] = "none"

@@ -57,4 +57,4 @@ def run(config: Config) -> None:
     )
     console.wrote(config.out / "result.json")
     console.wrote(config.out / "report.html")
-    console.next_command("replay", config.logs[0], "--model", config.out / "calibrated.xml")
+    console.next_command("replay", config.out, config.logs[0], *(["--robot", config.robot] if config.robot else []))

@@ -82,7 +82,7 @@ def run(config: Config) -> None:
 
 
 def truth_table(quantities: "list[Quantity]") -> "Table":
-    """Truth and estimate side by side, one line a quantity."""
+    """Truth and estimate side by side, one line per quantity."""
     from haloid.report.quantities import by_link
     from haloid.report.screen import shown_quantities
 

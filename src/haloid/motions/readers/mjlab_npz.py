@@ -75,7 +75,7 @@ def _names_inside(path: Path, arrays: dict[str, np.ndarray], count: int) -> tupl
         raise MotionFileError(
             path,
             found=f"{len(names)} joint_names ({len(set(names))} different) for {count} columns of joint_pos",
-            expected="one name a column",
+            expected="one name per column",
             next_step="Write the file again with haloid motions convert.",
         )
     return names

@@ -1,6 +1,6 @@
 """Motions, reading: the csv of Unitree's LAFAN1 set and of g1-moves.
 
-In: a table without a header, one frame a line: root position xyz (m), root quaternion **xyzw**, the joints (rad) in
+In: a table without a header, one frame per line: root position xyz (m), root quaternion **xyzw**, the joints (rad) in
 the order of the SDK. Out: a trajectory. The file does not state its rate; LAFAN1's is 30 frames per
 second, g1-moves' 60.
 """

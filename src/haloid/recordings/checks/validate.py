@@ -74,7 +74,7 @@ def _check_shapes(recording: Recording, origin: Origin) -> None:
                 column=column,
                 found=found,
                 expected=f"numbers of shape {' or '.join(map(str, shapes[column]))}: rows, joints",
-                next_step="Give every channel one row per control step and one column a joint name.",
+                next_step="Give every channel one row per control step and one column per joint name.",
             )
     if joint_count == 0 or len(set(recording.joint_names)) < joint_count:
         raise origin.data_error(

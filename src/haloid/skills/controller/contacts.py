@@ -1,9 +1,9 @@
 """Controller, step two: which points of the soles the reference rests on, frame by frame.
 
-In: reference states and a model whose soles are spheres above a floor at z = 0. Out: a weight from 0 (free) to 1
-(resting) a sphere. A sphere comes to rest where it is both low and slow, is free again where it is clearly high or fast
-(hysteresis), and its weight ramps at both changes, so that the load does not jump from one control step to the next. A
-foot that is clamped always rests, and its clamp also pulls.
+In: reference states and a model whose soles are spheres above a floor at z = 0. Out: a weight for each sphere, from 0
+(free) to 1 (resting). A sphere comes to rest where it is both low and slow, is free again where it is clearly high or
+fast (hysteresis), and its weight ramps at both changes, so that the load does not jump from one control step to the
+next. A foot that is clamped always rests, and its clamp also pulls.
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ def sole_spheres(model: mujoco.MjModel) -> np.ndarray:
     geoms = np.flatnonzero(spheres & ((model.geom_contype | model.geom_conaffinity) > 0))
     if not len(geoms):
         raise HaloidError(
-            "the model has no colliding spheres; the controller expects soles made of spheres, as the g1's four a foot"
+            "the model has no colliding spheres; the controller expects soles of spheres, four per foot on the g1"
         )
     return geoms
 
