@@ -34,5 +34,5 @@ def test_a_robot_that_is_lifted_leaves_the_floor_and_returns():
 
 def test_a_model_without_spheres_is_refused():
     model = mujoco.MjModel.from_xml_string("<mujoco><worldbody><geom type='plane' size='1 1 1'/></worldbody></mujoco>")
-    with pytest.raises(HaloidError, match="the model has no colliding spheres; the controller expects soles of spheres"):
+    with pytest.raises(HaloidError, match="no colliding spheres; the controller expects soles of spheres"):
         sole_spheres(model)
