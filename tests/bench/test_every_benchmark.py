@@ -10,6 +10,7 @@ from haloid.cli import main as cli
 from haloid.lab.genesis.process import GenesisMissingError, genesis_python
 
 ARM_LOGS = Path("../shared/data/logs/so101").resolve()
+CLIPS = Path("../shared/data/motions").resolve()
 SMALLEST = {
     "table2": "--quick",
     "table4": "--robots 1",
@@ -24,6 +25,7 @@ SMALLEST = {
     "real-arm": f"--logs {ARM_LOGS} --start-gains 998 --runs 2",
     "lab-arm": "--seeds 1 --known 0 --fragments 3",
     "throughput": "--iterations 1 --mjlab-robots 2 --mjlab-steps 1",
+    "clips": f"--folder {CLIPS} --only squat_level1 --no-play",
     "controller": "--starts 2 --motions stand",
     "learning": "--starts 2 --motions stand --iterations 1",
     "table3": "--starts 2 --own-starts 1 --motions stand --iterations 1 --start-iterations 1 --seeds 1",
@@ -39,7 +41,7 @@ NEEDS = {
     "sysid": ["mujoco.sysid", "cma"],
     "throughput": ["mjlab"],
     **dict.fromkeys(
-        ["controller", "learning", "table3", "walk", "yaw-jump", "maneuvers", "asap-open-loop"],
+        ["clips", "controller", "learning", "table3", "walk", "yaw-jump", "maneuvers", "asap-open-loop"],
         ("rsl_rl", "mjbatch", "onnxruntime"),
     ),
 }
@@ -61,6 +63,8 @@ def test_a_benchmark_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
             pytest.skip(f"needs Genesis: {error}")
     if name == "real-arm" and not ARM_LOGS.is_dir():
         pytest.skip(f"there are no logs of a real arm in {ARM_LOGS}")
+    if name == "clips" and not CLIPS.is_dir():
+        pytest.skip(f"there are no clips in {CLIPS}")
     monkeypatch.chdir(tmp_path)  # where trainings and results go by default
     assert cli.main(["bench", name, *SMALLEST[name].split(), "--out", "result"]) == 0
     document = json.loads((tmp_path / "result" / "result.json").read_text(encoding="utf-8"))

@@ -66,6 +66,10 @@ BENCHMARKS = {
         "skills.throughput:Throughput",
         "Environment steps per second of the whole training loop, split, and against mjlab on the same CPU.",
     ),
+    "clips": Benchmark(
+        "skills.clips:Clips",
+        "Other people's clips: feasible as they are, mended or not, played by the controller, tracked by policies.",
+    ),
     "controller": Benchmark(
         "skills.controller:ControllerBench",
         "The model-based controller alone, no learning: WDR, CM and HALO under Setting 1.",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 ORDER = (
     *("table2", "table4", "noise", "payloads", "sysid", "scaling", "engines", "excitation", "data", "real-arm"),
-    *("throughput", "controller", "learning", "table3", "walk", "yaw-jump", "maneuvers"),
+    *("throughput", "controller", "clips", "learning", "table3", "walk", "yaw-jump", "maneuvers"),
 )
 BEGIN, END = "<!-- benchmarks: made by python -m haloid.bench.page -->", "<!-- end of benchmarks -->"
 

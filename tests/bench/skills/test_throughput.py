@@ -39,12 +39,41 @@ def test_the_loop_is_split_and_compared_with_mjlab(monkeypatch, tmp_path: Path):
     mjlab = headline["mjlab_env_steps_per_second"]
     assert mjlab > 0
     assert headline["times_faster_than_mjlab_cpu"] == pytest.approx(headline["env_steps_per_second"] / mjlab)
+    equal = headline["equal_physics_env_steps_per_second"]
+    assert headline["times_faster_equal_physics"] == pytest.approx(equal / mjlab)
     rows = outcome.tables[0].rows
-    assert [row[0] for row in rows] == [*PARTS.values(), "whole loop", "mjlab's environment alone, 2 robots"]
-    assert rows[-2][1:] == [f"{1e6 * whole_s / steps:.0f}", "100 %"]
+    words = ["whole loop, as shipped", "environment alone, mjlab's physics", "mjlab's environment alone, 2 robots"]
+    assert [row[0] for row in rows] == [*PARTS.values(), *words]
+    assert rows[-3][1:] == [f"{1e6 * whole_s / steps:.0f}", "100 %"]
+    assert rows[-2][1:] == [f"{1e6 / equal:.0f}", ""]
     assert rows[-1][1:] == [f"{1e6 / mjlab:.0f}", ""]
     assert outcome.tables[0].note == "768 steps; mjlab's in the same run."
     assert [(target.found, target.limit, target.at_least) for target in outcome.targets] == [
         (headline["env_steps_per_second"], 7000, True),
         (headline["times_faster_than_mjlab_cpu"], 15, True),
+        (headline["times_faster_equal_physics"], 8, True),
     ]
+
+
+@pytest.mark.slow
+def test_equal_physics_are_mjlabs_own():
+    """The model that this package steps and the one that mjlab compiles for its scene have the same physics."""
+    pytest.importorskip("mjlab")
+    import mjlab.tasks  # noqa: F401
+    import numpy as np
+    from mjlab.scene import Scene
+
+    from haloid.skills.mjlab_backend.robot import robot_with_mjlabs_physics
+    from haloid.skills.mjlab_backend.task import tracking_env_cfg
+
+    cfg = tracking_env_cfg(motion_file="", state_estimation=False)
+    ours, theirs = robot_with_mjlabs_physics(cfg).model, Scene(cfg.scene, device="cpu").compile()
+    cfg.sim.mujoco.apply(theirs)
+    options = ("timestep", "tolerance", "ls_tolerance", "iterations", "ls_iterations", "solver", "cone", "integrator")
+    for name in (*options, "disableflags", "jacobian"):
+        assert getattr(ours.opt, name) == getattr(theirs.opt, name), name
+    for name in ("nv", "nu", "ngeom", "nexclude"):
+        assert getattr(ours, name) == getattr(theirs, name), name
+    np.testing.assert_allclose(ours.body_mass[1:], theirs.body_mass[-30:])
+    for name in ("geom_contype", "geom_conaffinity", "geom_condim", "geom_type"):
+        assert sorted(getattr(ours, name)) == sorted(getattr(theirs, name)), name

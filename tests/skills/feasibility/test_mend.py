@@ -1,5 +1,6 @@
 """Clips that were spoilt in known ways become feasible again; what cannot be is told."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -79,3 +80,18 @@ def test_public_clips_become_feasible(robot, clip):
     assert mended.feasible
     assert mended.pace == 1.0
     assert not _errors(robot, mended.motion)
+
+
+@pytest.mark.slow
+def test_what_is_feasible_is_played_and_what_is_not_is_not(robot):
+    """The oracle, MuJoCo itself, agrees with the check: a squat gets through, and not with an eighth of its torque."""
+    pytest.importorskip("mjbatch")
+    pytest.importorskip("torch")
+    from haloid.skills.feasibility.play import part_played
+
+    squat = load_motion("squat")
+    assert part_played(robot, squat) == 1.0
+    weak = replace(robot, model=copy.copy(robot.model))
+    weak.model.actuator_forcerange[:] *= 0.12
+    assert _errors(weak, squat)
+    assert part_played(weak, squat) < 0.9

@@ -14,11 +14,15 @@ from pathlib import Path
 import mujoco
 from mjlab.asset_zoo.robots import get_g1_robot_cfg
 from mjlab.asset_zoo.robots.unitree_g1.g1_constants import G1_ARTICULATION, get_spec
-from mjlab.entity import EntityCfg
+from mjlab.entity import Entity, EntityCfg
+from mjlab.envs import ManagerBasedRlEnvCfg
 
+from haloid.robots.entries import DEFAULT_ROBOT
 from haloid.robots.inertia import read_links
 from haloid.robots.load import load_spec, scalar_joints
 from haloid.robots.patch import Patch, patched_spec, read_patch
+from haloid.robots.servos import model_gains, set_servos
+from haloid.skills.task.robot import TrackedRobot, add_sensors, tracked_robot
 
 SpecFunction = Callable[[], mujoco.MjSpec]
 
@@ -64,3 +68,19 @@ def robot_cfg(spec_fn: SpecFunction) -> EntityCfg:
     actuators = tuple(replace(actuator, armature=None) for actuator in G1_ARTICULATION.actuators)
     cfg.articulation = replace(G1_ARTICULATION, actuators=actuators)
     return cfg
+
+
+def robot_with_mjlabs_physics(cfg: ManagerBasedRlEnvCfg) -> TrackedRobot:
+    """mjlab's own robot for this package's simulation: its geometry, contacts, solver and time step, nothing left out.
+
+    For comparisons of speed. Servos come in joint order, sensors are those of this package.
+    """
+    spec = Entity(cfg.scene.entities["robot"]).spec
+    ours = tracked_robot(DEFAULT_ROBOT)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0.0, 0.0, 0.05])
+    gains = model_gains(spec)
+    set_servos(spec, gains.kp, gains.kd)
+    add_sensors(spec, ours.description)
+    model = spec.compile()
+    cfg.sim.mujoco.apply(model)
+    return replace(ours, model=model)

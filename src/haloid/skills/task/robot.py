@@ -119,7 +119,7 @@ def tracked_robot_of(
         hold(spec, clamp)
     kp, kd = _own_gains(spec)
     set_servos(spec, kp, kd)
-    _add_sensors(spec, description)
+    add_sensors(spec, description)
     spec.option.timestep = timestep_s
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE  # a fifth faster than dense with eight contacts
@@ -199,7 +199,7 @@ def _own_gains(spec: mujoco.MjSpec) -> tuple[dict[str, float], dict[str, float]]
     return kp, kd
 
 
-def _add_sensors(spec: mujoco.MjSpec, description: Robot) -> None:
+def add_sensors(spec: mujoco.MjSpec, description: Robot) -> None:
     """In place of the model's own sensors: the IMU's velocities, then all poses and velocities of bodies."""
     for sensor in list(spec.sensors):
         spec.delete(sensor)
