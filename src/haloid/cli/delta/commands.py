@@ -8,11 +8,12 @@ from typing import Annotated
 
 import tyro
 
-from haloid.cli.delta import apply, check, collect, dataset, operator, train
+from haloid.cli.delta import apply, check, collect, dataset, finetune, operator, train
 
 Action = (
     Annotated[collect.Collect, tyro.conf.subcommand("collect", description=inspect.getdoc(collect.Collect))]
     | Annotated[train.Train, tyro.conf.subcommand("train", description=inspect.getdoc(train.Train))]
+    | Annotated[finetune.Finetune, tyro.conf.subcommand("finetune", description=inspect.getdoc(finetune.Finetune))]
     | Annotated[apply.Apply, tyro.conf.subcommand("apply", description=inspect.getdoc(apply.Apply))]
     | Annotated[check.Check, tyro.conf.subcommand("check", description=inspect.getdoc(check.Check))]
     | Annotated[dataset.Dataset, tyro.conf.subcommand("dataset", description=inspect.getdoc(dataset.Dataset))]
@@ -28,6 +29,7 @@ class Config:
         haloid delta collect --policy out/squat out/walk --stand-in twin -o out/real
         haloid delta check out/real
         haloid delta train --rollouts out/real --held-out walk -o out/delta
+        haloid delta finetune --policy out/squat --delta out/delta -o out/squat-tuned --minutes 15
         haloid delta dataset -o out/pairs
         haloid delta operator out/pairs -o out/operator
     """
@@ -41,6 +43,8 @@ def run(config: Config) -> None:
             collect.run(action)
         case train.Train() as action:
             train.run(action)
+        case finetune.Finetune() as action:
+            finetune.run(action)
         case apply.Apply() as action:
             apply.run(action)
         case check.Check() as action:

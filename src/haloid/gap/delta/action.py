@@ -33,15 +33,17 @@ class DeltaAction:
 
 
 class DeltaTransform:
-    """The same in an environment. What the servos held is what they were sent, before the correction."""
+    """The same in an environment. What the servos held is what they were sent, before the correction; it is remembered
+    for each size of batch, as a training and its trials share a transform."""
 
     def __init__(self, action: DeltaAction) -> None:
         self._action = action
-        self._sent_rad: np.ndarray | None = None
+        self._sent_rad: dict[int, np.ndarray] = {}
 
     def __call__(self, command: Command, now: Now) -> Command:
-        sent = now.held_rad.copy() if self._sent_rad is None else self._sent_rad
-        sent[now.episode_step == 0] = now.held_rad[now.episode_step == 0]
+        sent = self._sent_rad.get(len(now.qpos), now.held_rad).copy()
+        fresh = now.episode_step == 0
+        sent[fresh] = now.held_rad[fresh]
         states = States(now.qpos, now.qvel, sent)
-        self._sent_rad = command[-1][0].copy()
+        self._sent_rad[len(now.qpos)] = command[-1][0].copy()
         return [(self._action.targets(states, target_rad), steps) for target_rad, steps in command]

@@ -38,7 +38,7 @@ from haloid.skills.task.reference import Reference, reference_of
 from haloid.skills.task.rewards import WEIGHTS
 from haloid.skills.task.robot import TrackedRobot, robot_of_model, tracked_robot
 from haloid.skills.task.terms import tracking_terms
-from haloid.skills.task.transforms import delayed_by
+from haloid.skills.task.transforms import Transform, delayed_by
 from haloid.skills.training.trial import GENTLE, MEASURED_TIMESTEP_S, ROBOTS, try_out
 from haloid.trajectories.motion import Motion
 from haloid.trajectories.mujoco_states import ModelStates, states_of
@@ -113,7 +113,8 @@ class Task:
     actions: Actions
 
 
-def build_task(config: TaskConfig) -> Task:
+def build_task(config: TaskConfig, transforms: tuple[Transform, ...] = ()) -> Task:
+    """`transforms` come before the task's own delay."""
     motions = [
         load_motion(source, robot=robot_of_model(config.model), repaired=config.repair) for source in config.motions
     ]
@@ -127,7 +128,9 @@ def build_task(config: TaskConfig) -> Task:
         warn_of_infeasible(robot.model, robot.description, states, source)
     drift_m = FAILURE_M if config.actions == "feedforward" else None
     terms = tracking_terms(robot, reward_weights(config), drift_m)
-    environment = TrackingEnvironment(robot, reference, _environment_config(config), _starts(tables), terms)
+    settings = _environment_config(config)
+    settings = replace(settings, transforms=(*transforms, *settings.transforms))
+    environment = TrackingEnvironment(robot, reference, settings, _starts(tables), terms)
     return Task(robot, reference, environment, _actions(config, robot, reference, tables))
 
 

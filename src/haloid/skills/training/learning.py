@@ -21,6 +21,7 @@ from haloid.skills.policies.networks import network_of
 from haloid.skills.policies.policy import TrackingPolicy, facts_of
 from haloid.skills.task.environment import STEP_S
 from haloid.skills.task.task import Task, TaskConfig, build_task
+from haloid.skills.task.transforms import Transform
 from haloid.skills.training.curriculum import Curriculum
 from haloid.skills.training.ppo import PpoConfig, cpu_ppo, mjlab_ppo, rsl_rl_config
 from haloid.skills.training.rates import TwoRates
@@ -87,12 +88,13 @@ class Best:
 
 
 class Training:
-    def __init__(self, config: TrainingConfig) -> None:
+    def __init__(self, config: TrainingConfig, transforms: tuple[Transform, ...] = ()) -> None:
+        """`transforms`: between the policy and the servos, beside the task's own."""
         torch.manual_seed(config.task.seed)
         if config.threads:
             torch.set_num_threads(config.threads)
         self.config = config
-        self.task: Task = build_task(config.task)
+        self.task: Task = build_task(config.task, transforms)
         self.curriculum = Curriculum(hardest=config.difficulty, noise=config.task.noise)
         self.iteration = 0
         """How many are done."""

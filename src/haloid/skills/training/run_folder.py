@@ -18,6 +18,7 @@ import numpy as np
 from haloid.errors import HaloidError
 from haloid.outputs import atomic_file
 from haloid.skills.policies.policy import load_policy, save_policy
+from haloid.skills.task.transforms import Transform
 from haloid.skills.training.checkpoint import FILE, load_checkpoint, save_checkpoint
 from haloid.skills.training.learning import Iteration, Training, TrainingConfig
 from haloid.skills.training.run_config import (
@@ -52,11 +53,12 @@ def train(
     minutes: float | None = None,
     warm_start: Path | None = None,
     on_iteration: Callable[[Iteration], None] = lambda _: None,
+    transforms: tuple[Transform, ...] = (),
 ) -> TrainingOutcome:
-    """Train from the beginning into a folder that holds no training yet."""
+    """Train from the beginning into a folder that holds no training yet; `transforms` are not kept in it."""
     refuse_training(folder)
     config = whole_paths(config)
-    training = Training(config)
+    training = Training(config, transforms)
     if warm_start is not None:
         begun = load_checkpoint(warm_start)
         training.warm_start(*best_networks(begun), float(begun["level"]))
@@ -80,6 +82,7 @@ def resume(
     model: str | None = None,
     threads: int | None = None,
     on_iteration: Callable[[Iteration], None] = lambda _: None,
+    transforms: tuple[Transform, ...] = (),
 ) -> TrainingOutcome:
     """Go on with a training from its last checkpoint, to `iterations` in all (default: those it was begun with).
 
@@ -96,7 +99,7 @@ def resume(
         write_config(folder, config, read_session(folder))
     if threads is not None:
         config = replace(config, threads=threads, task=replace(config.task, threads=threads))
-    training = Training(config)
+    training = Training(config, transforms)
     training.load_state(state)
     records = [record for record in _records(folder / "metrics.jsonl") if record["iteration"] <= training.iteration]
     return _run(training, folder, records, minutes, on_iteration)

@@ -1,0 +1,61 @@
+"""Delta, fine-tuning: PPO goes on in the corrected simulator, f(s, a + π^Δ(s, a)), π^Δ frozen (ASAP, III-C).
+
+In: the folder of a training, a delta action model. Out: a folder like that of any training, begun with the other's
+networks. The policy that comes out is deployed without the model: it has learned to do with the robot as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from haloid.errors import HaloidError
+from haloid.gap.delta.action import DeltaAction, DeltaTransform
+from haloid.gap.delta.files import check_delta_fits, load_delta
+from haloid.gap.delta.learn import correction_of
+from haloid.skills.task.environment import STEP_S
+from haloid.skills.task.robot import tracked_robot
+from haloid.skills.training.checkpoint import FILE
+from haloid.skills.training.learning import Iteration, TrainingConfig
+from haloid.skills.training.run_config import read_config
+from haloid.skills.training.run_folder import TrainingOutcome, resume, train
+
+SUBSTEPS = 4
+"""Physics steps in a control step, as the delta model was learned with."""
+
+
+def finetune(
+    policy: Path,
+    delta: Path,
+    folder: Path,
+    *,
+    iterations: int,
+    minutes: float | None = None,
+    threads: int = 0,
+    on_iteration: Callable[[Iteration], None] = lambda _: None,
+) -> TrainingOutcome:
+    """Into a new folder, or on with what a stopped fine-tuning left there."""
+    config = _config(policy, iterations, threads)
+    model = load_delta(delta)
+    check_delta_fits(model, tracked_robot(config.task.model, timestep_s=STEP_S / SUBSTEPS), delta)
+    action = correction_of(model)
+    if not isinstance(action, DeltaAction):
+        raise HaloidError(
+            f"{delta} is a delta dynamics model, which changes states and not targets. Expected a delta action model: "
+            "haloid delta train --method fast"
+        )
+    transforms = (DeltaTransform(action),)
+    if (folder / FILE).is_file():
+        return resume(folder, minutes=minutes, on_iteration=on_iteration, transforms=transforms)
+    return train(config, folder, minutes=minutes, warm_start=policy, on_iteration=on_iteration, transforms=transforms)
+
+
+def _config(policy: Path, iterations: int, threads: int) -> TrainingConfig:
+    if not (policy / FILE).is_file():
+        raise HaloidError(f"{policy} holds no training to go on from. Expected a folder that haloid train wrote to")
+    config = read_config(policy)
+    if config.task.actions == "controller":
+        raise HaloidError(f"{policy} is a controller, which learns nothing. Expected a learned policy: haloid train")
+    task = replace(config.task, substeps=SUBSTEPS, threads=threads)
+    return replace(config, task=task, iterations=iterations, threads=threads)
