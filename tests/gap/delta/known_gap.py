@@ -4,9 +4,9 @@ import numpy as np
 import torch
 
 from haloid.gap.delta.action import DeltaAction
-from haloid.gap.delta.data import RealData
 from haloid.gap.delta.networks import JointTerms, joint_terms
-from haloid.gap.delta.simulator import Simulator, States
+from haloid.gap.replays.data import RealData
+from haloid.gap.replays.simulator import Simulator, States
 from haloid.skills.task.robot import TrackedRobot
 
 CLIPS, ROWS = 24, 26

@@ -11,14 +11,14 @@ from tests.gap.delta.known_gap import known_network, recorded_with
 
 from haloid.errors import HaloidError
 from haloid.gap.delta.action import DeltaAction
-from haloid.gap.delta.data import RealData
 from haloid.gap.delta.fast import FastConfig, fit_fast
 from haloid.gap.delta.learn import corrected_columns
 from haloid.gap.delta.linearise import linearise
 from haloid.gap.delta.networks import JointTerms, joint_terms
-from haloid.gap.delta.open_loop import open_loop
 from haloid.gap.delta.refine import refine
-from haloid.gap.delta.simulator import Simulator, States
+from haloid.gap.replays.data import RealData
+from haloid.gap.replays.open_loop import open_loop
+from haloid.gap.replays.simulator import Simulator, States
 from haloid.skills.task.robot import TrackedRobot, tracked_robot
 
 

@@ -19,7 +19,7 @@ from haloid.gap.delta.features import width
 from haloid.gap.delta.files import DeltaModel, check_delta_fits, delta_facts, export_onnx, load_delta, save_delta
 from haloid.gap.delta.learn import correction_of
 from haloid.gap.delta.residual import DeltaDynamics, DynamicsConfig, StateResidual, fit_dynamics, moved, residual
-from haloid.gap.delta.simulator import States
+from haloid.gap.replays.simulator import States
 from haloid.skills.task.robot import TrackedRobot, tracked_robot
 
 
@@ -83,7 +83,7 @@ def test_delta_dynamics_explains_single_steps_of_a_known_gap(robot, model, tmp_p
     assert isinstance(again, DeltaDynamics)
     assert isinstance(again.network, StateResidual)
     rows = data.transitions()[::7]
-    from haloid.gap.delta.simulator import Simulator
+    from haloid.gap.replays.simulator import Simulator
 
     states = States(data.qpos[rows], data.qvel[rows], data.held_rad[rows])
     reached = Simulator(robot, len(rows), threads=1).after(states, data.target_rad[rows])

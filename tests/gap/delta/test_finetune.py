@@ -17,7 +17,7 @@ from haloid.errors import HaloidError
 from haloid.gap.delta.action import DeltaAction, DeltaTransform
 from haloid.gap.delta.files import DeltaModel, delta_facts, save_delta
 from haloid.gap.delta.finetune import finetune
-from haloid.gap.delta.simulator import States
+from haloid.gap.replays.simulator import States
 from haloid.skills.task.robot import TrackedRobot, tracked_robot
 from haloid.skills.task.transforms import Now
 from haloid.skills.training.run_folder import train

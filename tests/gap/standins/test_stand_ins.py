@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("mjbatch")
 
 from haloid.errors import HaloidError
-from haloid.gap.delta.simulator import Simulator, States
+from haloid.gap.replays.simulator import Simulator, States
 from haloid.gap.standins.linkage import Linkage, ankle_linkage
 from haloid.gap.standins.named import STAND_INS, stand_in
 from haloid.skills.task.robot import TrackedRobot, tracked_robot

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from haloid.bench.outcome import Outcome, Target
-from haloid.gap.delta.collect import CollectConfig, collect
-from haloid.gap.delta.data import RealData, read_real_data
 from haloid.gap.delta.fast import FastConfig, fit_fast
 from haloid.gap.delta.learn import DeltaAction, DeltaDynamics, corrected_columns
-from haloid.gap.delta.open_loop import ERRORS, LENGTHS_S, UNITS, open_loop
 from haloid.gap.delta.residual import DynamicsConfig, fit_dynamics
-from haloid.gap.delta.simulator import Correction
+from haloid.gap.replays.collect import CollectConfig, collect
+from haloid.gap.replays.data import RealData, read_real_data
+from haloid.gap.replays.open_loop import ERRORS, LENGTHS_S, UNITS, open_loop
+from haloid.gap.replays.simulator import Correction
 from haloid.gap.standins.named import STAND_INS, stand_in
 from haloid.gap.sysid.grid import grid_search
 from haloid.gap.sysid.parameters import with_parameters

@@ -37,10 +37,10 @@ class Apply:
 
 def run(config: Apply) -> None:
     require_extra("delta apply", "learn", "torch", "mjbatch")
-    from haloid.gap.delta.data import read_real_data
     from haloid.gap.delta.files import check_delta_fits, load_delta
     from haloid.gap.delta.learn import correction_of
-    from haloid.gap.delta.open_loop import open_loop
+    from haloid.gap.replays.data import read_real_data
+    from haloid.gap.replays.open_loop import open_loop
     from haloid.skills.task.robot import tracked_robot
 
     if not config.rollouts:

@@ -37,8 +37,8 @@ class Check:
 
 def run(config: Check) -> None:
     require_extra("delta check", "learn", "mjbatch")
-    from haloid.gap.delta.data import read_real_data
-    from haloid.gap.delta.open_loop import LENGTHS_S, open_loop
+    from haloid.gap.replays.data import read_real_data
+    from haloid.gap.replays.open_loop import LENGTHS_S, open_loop
     from haloid.skills.task.robot import tracked_robot
 
     if not config.rollouts:

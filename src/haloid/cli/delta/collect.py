@@ -86,7 +86,7 @@ def _files(config: Collect) -> dict[Path, Path]:
 
 
 def _collect(path: Path, config: Collect, say: Callable[[str], None]) -> Rollout:
-    from haloid.gap.delta.collect import CollectConfig, collect
+    from haloid.gap.replays.collect import CollectConfig, collect
     from haloid.gap.standins.named import stand_in
     from haloid.skills.policies.deployed import DeployedPolicy
     from haloid.skills.policies.open_policy import onnx_of

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from haloid.gap.delta.open_loop import OpenLoop
+    from haloid.gap.replays.open_loop import OpenLoop
     from haloid.report import Table
 
 
 def open_loop_table(found: Sequence[OpenLoop]) -> Table:
     """Errors by length and method, E_g-mpjpe with its interval."""
-    from haloid.gap.delta.open_loop import ERRORS, UNITS
+    from haloid.gap.replays.open_loop import ERRORS, UNITS
     from haloid.report import Table
 
     rows = []

@@ -48,10 +48,10 @@ class Train:
 
 def run(config: Train) -> None:
     require_extra("delta train", "learn", "torch", "mjbatch", "onnx")
-    from haloid.gap.delta.data import read_real_data
     from haloid.gap.delta.files import export_onnx, save_delta
     from haloid.gap.delta.learn import correction_of, learn
-    from haloid.gap.delta.open_loop import open_loop
+    from haloid.gap.replays.data import read_real_data
+    from haloid.gap.replays.open_loop import open_loop
     from haloid.outputs import atomic_directory
     from haloid.skills.task.robot import tracked_robot
 

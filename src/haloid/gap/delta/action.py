@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from haloid.gap.delta.features import features
-from haloid.gap.delta.simulator import States
+from haloid.gap.replays.simulator import States
 from haloid.skills.policies.networks import Network
 from haloid.skills.task.transforms import Command, Now
 

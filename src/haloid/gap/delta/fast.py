@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from haloid.errors import HaloidError
-from haloid.gap.delta.data import RealData
 from haloid.gap.delta.linearise import linearise
 from haloid.gap.delta.networks import JointTerms, joint_terms
 from haloid.gap.delta.refine import refine
 from haloid.gap.delta.regression import regress
+from haloid.gap.replays.data import RealData
 from haloid.setting_limits import check_settings
 from haloid.skills.task.robot import TrackedRobot
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from haloid.gap.delta.simulator import States
+from haloid.gap.replays.simulator import States
 from haloid.trajectories.rotations import apply_inverse
 
 ROOT_WIDTH = 10

@@ -12,11 +12,11 @@ import numpy as np
 
 from haloid.errors import HaloidError
 from haloid.gap.delta.action import DeltaAction
-from haloid.gap.delta.data import RealData
 from haloid.gap.delta.fast import FastConfig, fit_fast
 from haloid.gap.delta.files import DeltaModel, delta_facts
 from haloid.gap.delta.residual import DeltaDynamics, DynamicsConfig, StateResidual, fit_dynamics
-from haloid.gap.delta.simulator import Correction
+from haloid.gap.replays.data import RealData
+from haloid.gap.replays.simulator import Correction
 from haloid.skills.policies.networks import Network
 from haloid.skills.task.robot import TrackedRobot
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haloid.gap.delta.data import RealData
-from haloid.gap.delta.simulator import Simulator, States
+from haloid.gap.replays.data import RealData
+from haloid.gap.replays.simulator import Simulator, States
 from haloid.skills.task.robot import TrackedRobot
 from haloid.trajectories.rotations import inverse, multiply
 

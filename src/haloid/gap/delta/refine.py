@@ -16,9 +16,9 @@ import numpy as np
 import torch
 
 from haloid.gap.delta.action import DeltaAction
-from haloid.gap.delta.data import RealData
 from haloid.gap.delta.networks import TERMS, JointTerms
-from haloid.gap.delta.simulator import Replay, Simulator, States, body_errors_mm, replay
+from haloid.gap.replays.data import RealData
+from haloid.gap.replays.simulator import Replay, Simulator, States, body_errors_mm, replay
 from haloid.skills.task.reference import CONTROL_HZ
 from haloid.skills.task.robot import TrackedRobot
 

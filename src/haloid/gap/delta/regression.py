@@ -15,11 +15,11 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from haloid.gap.delta.data import RealData
 from haloid.gap.delta.features import features
 from haloid.gap.delta.linearise import Linearised
 from haloid.gap.delta.networks import TERMS, JointTerms
-from haloid.gap.delta.simulator import States
+from haloid.gap.replays.data import RealData
+from haloid.gap.replays.simulator import States
 from haloid.skills.task.robot import TrackedRobot
 
 POSE_WEIGHT, VELOCITY_WEIGHT_S = 1.0, 0.05

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from haloid.gap.delta.data import RealData
 from haloid.gap.delta.features import features, width
 from haloid.gap.delta.linearise import DIVERGED, difference
-from haloid.gap.delta.simulator import Simulator, States
+from haloid.gap.replays.data import RealData
+from haloid.gap.replays.simulator import Simulator, States
 from haloid.setting_limits import check_settings
 from haloid.skills.policies.networks import Network
 from haloid.skills.task.robot import TrackedRobot

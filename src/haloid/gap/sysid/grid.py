@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from haloid.gap.delta.data import RealData
+from haloid.gap.replays.data import RealData
 from haloid.gap.sysid.parameters import Parameters, no_change
 from haloid.gap.sysid.rollouts import answers, errors_mm
 from haloid.skills.task.reference import CONTROL_HZ

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 
-from haloid.gap.delta.simulator import Fields
+from haloid.gap.replays.simulator import Fields
 from haloid.skills.task.robot import TrackedRobot
 
 OWN = ("kp", "kd", "armature", "damping", "friction")

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from haloid.gap.delta.data import RealData
-from haloid.gap.delta.simulator import Simulator, body_errors_mm, replay
+from haloid.gap.replays.data import RealData
+from haloid.gap.replays.simulator import Simulator, body_errors_mm, replay
 from haloid.gap.sysid.parameters import OWN, Parameters, fields_of, no_change
 from haloid.skills.task.reference import CONTROL_HZ
 from haloid.skills.task.robot import TrackedRobot

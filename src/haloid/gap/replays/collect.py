@@ -1,4 +1,4 @@
-"""Delta, the data: a policy drives a stand-in for the real robot through many short clips, and all of it is kept.
+"""Replays, the data: a policy drives a stand-in for the real robot through many short clips, and all of it is kept.
 
 In: a policy, a stand-in, settings. Out: a `Rollout` (docs/rollouts.md), one episode for each clip. Coverage comes from
 starts in random frames with disturbed poses and velocities (a push, as it were, before the clip's first row: one within

@@ -1,4 +1,4 @@
-"""Delta, what is learned from: rollouts of the real robot, as transitions and windows in the simulator's coordinates.
+"""Replays, what is learned from: rollouts of the real robot, as transitions and windows in the simulator's coordinates.
 
 In: rollout files and the simulator's robot. Out: `RealData`: rows of states, the targets that act from each row on, and
 those that acted before it (the servos' own state when a row begins). A transition is a row and the next of the same

@@ -1,4 +1,4 @@
-"""Delta, the simulator: f(s, a) for many states at once, and replays of recorded targets from recorded states.
+"""Replays, the simulator: f(s, a) for many states at once, and replays of recorded targets from recorded states.
 
 In: a robot, states, targets. Out: the states one control step later; or, for windows of real data, what the simulator
 does with the same targets. A correction may change the targets on their way (delta action) or the state that is
@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from haloid.gap.delta.data import RealData
+from haloid.gap.replays.data import RealData
 from haloid.skills.task.environment import STEP_S
 from haloid.skills.task.reference import Poses
 from haloid.skills.task.robot import TrackedRobot

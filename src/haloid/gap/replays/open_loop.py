@@ -1,4 +1,4 @@
-"""Delta, how well a simulator agrees with the real robot: recorded targets replayed from recorded states (Table III).
+"""Replays, how well a simulator agrees with the real robot: recorded targets replayed from recorded states (Table III).
 
 In: real data, simulators and corrections by name. Out: the errors of each over windows of 0.25, 0.5 and 1 s, by window,
 so that means come with intervals. All methods play the same windows. A window whose simulation is not finite counts
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haloid.gap.delta.data import RealData
-from haloid.gap.delta.simulator import Correction, Simulator, recorded, replay
+from haloid.gap.replays.data import RealData
+from haloid.gap.replays.simulator import Correction, Simulator, recorded, replay
 from haloid.skills.task.reference import CONTROL_HZ, Poses
 from haloid.skills.task.robot import TrackedRobot
 
