@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import mujoco
 import numpy as np
 
 from haloid.engines.analytic import check_supported
@@ -28,6 +29,7 @@ try:
     from mujoco import mjx
 
     from haloid.engines.mjx_step import Base, Columns, Drive, base_of, rollout
+    from haloid.engines.mjx_tree import Tree
 except ImportError as error:
     raise HaloidError(
         f"the engine mjx needs the package {error.name}, which this installation lacks. "
@@ -62,6 +64,7 @@ class MjxEngine(Engine):
         devices = Mesh(np.array(jax.local_devices()), ("fragments",))
         self._devices = len(devices.devices)
         self._split, self._whole = (NamedSharding(devices, PartitionSpec(*axes)) for axes in (("fragments",), ()))
+        self._tree = Tree.of(simulator.model)
         self._models: dict[bytes, tuple] = {}
         self._compiled: dict[tuple, Callable] = {}
 
@@ -127,6 +130,7 @@ class MjxEngine(Engine):
         if rub.tobytes() not in self._models:
             compiled = self.simulator.with_physics(self.simulator.nominal)
             compiled.dof_frictionloss[:] = rub
+            compiled.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
             compiled.opt.tolerance = _SOLVER_TOLERANCE[jnp.zeros(0).dtype.name]
             model = mjx.put_model(compiled)
             self._models[rub.tobytes()] = model, mjx.make_data(model)
@@ -135,7 +139,7 @@ class MjxEngine(Engine):
     def _function(self, kind: str, places: Columns, columns: tuple[Column, ...], fragments: Fragments) -> Callable:
         key = (kind, columns, places.rub.tobytes(), fragments.torque_mode, fragments.substeps)
         if key not in self._compiled:
-            run = partial(rollout, torque=fragments.torque_mode, substeps=fragments.substeps)
+            run = partial(rollout, tree=self._tree, torque=fragments.torque_mode, substeps=fragments.substeps)
             self._compiled[key] = jax.jit(_FUNCTIONS[kind](run, places))
         return self._compiled[key]
 

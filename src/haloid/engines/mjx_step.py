@@ -1,8 +1,8 @@
 """MuJoCo's `implicitfast` step in JAX, differentiable through its constraints: what the MJX engine rolls out.
 
-Kinematics, inertia, bias forces, contacts, constraint rows and their solver are MJX's. MJX's solver is a loop that
-cannot be differentiated in reverse, and unrolled it would forget the friction loss. Here it runs undifferentiated to
-the optimum a*, and one Newton step with the active set of a* follows:
+Contacts, constraint rows and their solver are MJX's; kinematics, inertia and bias forces are mjx_tree's, which compile
+in seconds. MJX's solver is a loop that cannot be differentiated in reverse, and unrolled it would forget the friction
+loss. Here it runs undifferentiated to the optimum a*, and one Newton step with the active set of a* follows:
 
     a = a* − (M + Jᵀ D J)⁻¹ (M a* − τ − Jᵀ f(a*))
 
@@ -22,6 +22,7 @@ import numpy as np
 from mujoco import mjx
 
 from haloid.engines.contact import touching_pairs
+from haloid.engines.mjx_tree import Moments, Placed, Tree, moments
 from haloid.engines.physics import LINK_KINDS, Column, Physics, inertia_basis
 
 _NO_LIMIT_NM = 1e30
@@ -36,10 +37,8 @@ class Base(NamedTuple):
     data: Any
     mass: jax.Array
     com: jax.Array
-    principal_inertia: jax.Array
-    principal_quat_wxyz: jax.Array
     inertia: jax.Array
-    """(bodies, 3, 3) that is added to the principal one, along the link's axes: zero, for its derivative."""
+    """(bodies, 3, 3) about the centre of mass, along the link's axes."""
     damping: jax.Array
     frictionloss: jax.Array
     armature: jax.Array
@@ -112,9 +111,7 @@ def base_of(compiled: mujoco.MjModel, model: Any, data: Any, physics: Physics, e
         data=data,
         mass=jnp.asarray(compiled.body_mass),
         com=jnp.asarray(compiled.body_ipos),
-        principal_inertia=jnp.asarray(compiled.body_inertia),
-        principal_quat_wxyz=jnp.asarray(compiled.body_iquat),
-        inertia=jnp.zeros((compiled.nbody, 3, 3)),
+        inertia=jnp.asarray(_inertia_in_link_axes(compiled)),
         **{name: jnp.asarray(getattr(physics, name)) for name in _OF_JOINTS},
         delay=jnp.zeros(()),
         effort_limit=jnp.asarray(np.where(np.isfinite(effort_limit), effort_limit, _NO_LIMIT_NM)),
@@ -124,16 +121,24 @@ def base_of(compiled: mujoco.MjModel, model: Any, data: Any, physics: Physics, e
 _OF_JOINTS = ("damping", "frictionloss", "armature", "kp", "kd", "strength", "bias")
 
 
-def rollout(base: Base, state: jax.Array, drive: Drive, *, torque: bool, substeps: int) -> jax.Array:
+def _inertia_in_link_axes(model: mujoco.MjModel) -> np.ndarray:
+    turn = np.empty((model.nbody, 9))
+    for body in range(model.nbody):
+        mujoco.mju_quat2Mat(turn[body], model.body_iquat[body])
+    turn = turn.reshape(-1, 3, 3)
+    return turn * model.body_inertia[:, None, :] @ turn.swapaxes(1, 2)
+
+
+def rollout(base: Base, state: jax.Array, drive: Drive, *, tree: Tree, torque: bool, substeps: int) -> jax.Array:
     """(N + 1, n) encoder readings from an initial state (2n,) of readings and velocities."""
     n = base.bias.shape[0]
-    model = _written(base)
+    model = _written(base, tree)
     inputs = drive.inputs + base.delay * drive.inputs_by_delay - (0.0 if torque else base.bias)
 
     def step(carry, told):
         q, v = carry
         u, kp, kd = told
-        v = v + model.opt.timestep * _acceleration(base, model, q, v, u, kp, kd, torque)
+        v = v + model.opt.timestep * _acceleration(base, model, tree, q, v, u, kp, kd, torque)
         q = q + model.opt.timestep * v
         return (q, v), q
 
@@ -142,26 +147,52 @@ def rollout(base: Base, state: jax.Array, drive: Drive, *, torque: bool, substep
     return jnp.concatenate([start[0][None], q[substeps - 1 :: substeps]]) + base.bias
 
 
-def _acceleration(base: Base, model: Any, q, v, u, kp, kd, torque: bool) -> jax.Array:
+def _acceleration(base: Base, model: Any, tree: Tree, q, v, u, kp, kd, torque: bool) -> jax.Array:
     raw = base.strength * (u if torque else base.kp * kp * (u - q) - base.kd * kd * v)
     limit = base.strength * base.effort_limit
     free = jnp.abs(raw) < limit
     servo_damping = jnp.zeros_like(v) if torque else base.strength * base.kd * kd * free
-    data = _positioned(base, model, base.data.replace(qpos=q, qvel=v))
-    data = mjx.rne(model, mjx.com_vel(model, data))
+    placed = tree.place(q)
+    bodies = moments(placed, base.mass, base.com, base.inertia)
     spring = model.jnt_stiffness[model.dof_jntid] * (q - model.qpos_spring)
-    smooth = jnp.where(free, raw, jnp.sign(raw) * limit) - base.damping * v - spring - data.qfrc_bias
-    mass = mjx.full_m(model, data)
-    constraint = _constraint_force(model, data, mass, smooth) if _constrained(model, data) else 0.0
+    bias = tree.bias_force(placed, bodies, v, model.opt.gravity)
+    smooth = jnp.where(free, raw, jnp.sign(raw) * limit) - base.damping * v - spring - bias
+    mass = _mass_matrix(base, tree, placed, bodies)
+    constraint = 0.0
+    if _constrained(model, base.data):
+        data = _with_poses(model, base.data.replace(qpos=q, qvel=v), placed, mass)
+        constraint = _constraint_force(model, data, mass, smooth)
     return jnp.linalg.solve(mass + jnp.diag(model.opt.timestep * (base.damping + servo_damping)), smooth + constraint)
 
 
-def _positioned(base: Base, model: Any, data: Any) -> Any:
-    data = mjx.com_pos(model, mjx.kinematics(model, data))
-    turned = data.xmat @ base.inertia @ data.xmat.swapaxes(1, 2)
-    r, c = np.array([0, 1, 2, 0, 0, 1]), np.array([0, 1, 2, 1, 2, 2])
-    cinert = data._impl.cinert.at[:, :6].add(turned[:, r, c])
-    return mjx.crb(model, data.tree_replace({"_impl.cinert": cinert}))
+def _mass_matrix(base: Base, tree: Tree, placed: Placed, bodies: Moments) -> jax.Array:
+    return tree.mass_matrix(placed, bodies) + jnp.diag(base.armature)
+
+
+def _with_poses(model: Any, data: Any, placed: Placed, mass: jax.Array) -> Any:
+    """MJX's data with what its contacts and constraints are made of; its joint motions are about `subtree_com`."""
+    turn_w = placed.turn_w[model.geom_bodyid]
+    pos_w = placed.origin_w[model.geom_bodyid] + jnp.einsum("gij,gj->gi", turn_w, model.geom_pos)
+    data = data.replace(
+        xpos=placed.origin_w,
+        xmat=placed.turn_w,
+        geom_xpos=pos_w,
+        geom_xmat=turn_w @ jax.vmap(_matrix)(model.geom_quat),
+        subtree_com=jnp.zeros_like(data.subtree_com),
+        cdof=placed.motion,
+    )
+    return data.tree_replace({"_impl.M": mass})
+
+
+def _matrix(quat_wxyz: jax.Array) -> jax.Array:
+    w, x, y, z = quat_wxyz
+    return jnp.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
 
 
 def _constrained(model: Any, data: Any) -> bool:
@@ -189,24 +220,19 @@ def _constraint_force(model: Any, data: Any, mass: jax.Array, smooth: jax.Array)
     return rows.T @ force(a)
 
 
-def _written(base: Base) -> Any:
+def _written(base: Base, tree: Tree) -> Any:
     """MJX's model with the base's parameters, the constraints' inverse weights included (MuJoCo's mj_setConst)."""
-    model = base.model.replace(
-        body_mass=base.mass,
-        body_ipos=base.com,
-        body_inertia=base.principal_inertia,
-        body_iquat=base.principal_quat_wxyz,
-        dof_armature=base.armature,
-        dof_damping=base.damping,
-        dof_frictionloss=base.frictionloss + _LEAST_FRICTION_NM,
-    )
+    model = base.model.replace(dof_frictionloss=base.frictionloss + _LEAST_FRICTION_NM)
     if not _constrained(model, base.data):
         return model
-    data = _positioned(base, model, base.data.replace(qpos=model.qpos0))
-    inverse = jnp.linalg.inv(mjx.full_m(model, data))
+    placed = tree.place(jnp.asarray(tree.reference))
+    bodies = moments(placed, base.mass, base.com, base.inertia)
+    inverse = jnp.linalg.inv(_mass_matrix(base, tree, placed, bodies))
     body_invweight = model.body_invweight0
     for body in _feet(model):
-        linear, _ = mjx.jac(model, data, data.xipos[body], body)
+        com_w = bodies.first[body] / bodies.mass[body]
+        speed = placed.motion[:, 3:] + jnp.cross(placed.motion[:, :3], com_w)
+        linear = speed * tree.moves[body][:, None]
         body_invweight = body_invweight.at[body, 0].set(jnp.trace(linear.T @ inverse @ linear) / 3)
     return model.replace(dof_invweight0=jnp.diag(inverse), body_invweight0=body_invweight)
 
