@@ -12,7 +12,7 @@ import pytest
 jax = pytest.importorskip("jax")
 pytest.importorskip("mujoco.mjx")
 
-from tests.engines.scenes import Scene, hanging_arm, standing_leg  # noqa: E402
+from tests.engines.scenes import Scene, g1_scene, hanging_arm, standing_leg  # noqa: E402
 
 from haloid.engines.analytic import AnalyticEngine  # noqa: E402
 from haloid.engines.mjx import MjxEngine, NotFiniteError  # noqa: E402
@@ -84,6 +84,18 @@ def test_the_gradient_of_a_leg_that_stands_and_rubs():
         kind(scene.simulator).gradient(*arguments, lambda readings: slope) for kind in (MjxEngine, AnalyticEngine)
     )
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.slow
+def test_the_gradient_of_the_clamped_g1():
+    scene = g1_scene(friction=0.0)
+    columns = [column for column in scene.columns() if column.kind in ("mass", "com", "damping")][::5]
+    arguments = (scene.physics, columns, scene.fragments, scene.q0, scene.v0)
+    slope = np.random.default_rng(1).normal(size=(*scene.q0.shape[:1], scene.fragments.rows + 1, scene.q0.shape[1]))
+    found, expected = (
+        kind(scene.simulator).gradient(*arguments, lambda readings: slope) for kind in (MjxEngine, AnalyticEngine)
+    )
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
 
 
 DEVICES = """
