@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ORDER = (
-    *("table2", "table4", "noise", "payloads", "sysid", "scaling", "engines", "excitation", "data", "real-arm"),
+    *("table2", "table4", "noise", "payloads", "sysid", "scaling", "engines", "excitation", "data"),
+    *("second-simulator", "real-arm"),
     *("throughput", "controller", "clips", "learning", "table3", "walk", "yaw-jump", "maneuvers"),
 )
 BEGIN, END = "<!-- benchmarks: made by python -m haloid.bench.page -->", "<!-- end of benchmarks -->"

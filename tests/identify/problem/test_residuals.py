@@ -71,6 +71,11 @@ def test_slopes_equal_differences(kind):
     np.testing.assert_allclose(residual.slope(readings, by), np.stack(differences, axis=-1), rtol=1e-6, atol=1e-7)
 
 
+def test_body_positions_have_a_slope_by_no_parameters():
+    residual = CartesianResidual(MODEL, UPPER, 1.5, 0.7)
+    assert residual.slope(np.zeros((2, 3, MODEL.nv)), np.zeros((2, 3, MODEL.nv, 0))).shape[2] == 0
+
+
 def test_joint_residuals_are_in_units_of_each_encoders_noise():
     noise = np.linspace(1e-3, 2e-3, MODEL.nv)
     readings = some_readings(1)

@@ -106,7 +106,7 @@ class CartesianResidual:
         moved = np.where(hinge[:, None], turned, axis[..., None, :, :])
         jacobian = (moved * self._moves[..., None] * self._scale[:, None, None]).swapaxes(-1, -2)
         flat = jacobian.reshape(*jacobian.shape[:2], -1, jacobian.shape[-1])
-        return (flat @ by).reshape(len(by), -1, by.shape[-1])
+        return (flat @ by).reshape(len(by), flat.shape[1] * flat.shape[2], by.shape[-1])
 
     def _positions(self, readings: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """World positions of all links, joint anchors and axes, for readings (B, N + 1, n)."""
