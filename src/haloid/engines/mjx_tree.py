@@ -130,12 +130,12 @@ class Tree:
 
     def bias_force(self, placed: Placed, bodies: Moments, v: jax.Array, gravity: jax.Array) -> jax.Array:
         """(n,) Coriolis, centrifugal and gravity forces: inverse dynamics without acceleration."""
-        flow = placed.motion * v[:, None]
-        velocity = self.moves @ flow
-        drift = cross_motion(self.before @ flow, placed.motion) * v[:, None]
+        flow, moves = placed.motion * v[:, None], jnp.asarray(self.moves)
+        velocity = moves @ flow
+        drift = cross_motion(jnp.asarray(self.before) @ flow, placed.motion) * v[:, None]
         falling = jnp.concatenate([jnp.zeros(3), -gravity])
-        force = bodies.times(self.moves @ drift + falling) + cross_force(velocity, bodies.times(velocity))
-        return jnp.sum(placed.motion * (self.moves.T @ force), axis=1)
+        force = bodies.times(moves @ drift + falling) + cross_force(velocity, bodies.times(velocity))
+        return jnp.sum(placed.motion * (moves.T @ force), axis=1)
 
 
 def moments(placed: Placed, mass: jax.Array, com: jax.Array, inertia: jax.Array) -> Moments:
