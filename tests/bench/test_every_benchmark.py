@@ -34,12 +34,16 @@ SMALLEST = {
     "maneuvers": "--hours 0",
     "asap-open-loop": "--stand-ins twin --seeds 1 --learned stand --held-out stand --clips 4 --windows 4 "
     "--transitions 100 --passes 1",
+    "gaponet-tracking": "--sequences 16 --frames 40 --iterations 1 --label-epochs 1 --calibrated-with 4 --extrapolate",
+    "gaponet-real": f"--logs {ARM_LOGS} --runs 2 --folds 2 --tested 1 --iterations 1 --label-epochs 1",
 }
 """With no time for trainings, the tables of long motions say that they are not trained yet."""
 NEEDS = {
     "table2": ["cma"],
     "sysid": ["mujoco.sysid", "cma"],
     "throughput": ["mjlab"],
+    "gaponet-tracking": ["torch"],
+    "gaponet-real": ["torch"],
     **dict.fromkeys(
         ["clips", "controller", "learning", "table3", "walk", "yaw-jump", "maneuvers", "asap-open-loop"],
         ("rsl_rl", "mjbatch", "onnxruntime"),
@@ -61,7 +65,7 @@ def test_a_benchmark_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
             genesis_python()
         except GenesisMissingError as error:
             pytest.skip(f"needs Genesis: {error}")
-    if name == "real-arm" and not ARM_LOGS.is_dir():
+    if name in ("real-arm", "gaponet-real") and not ARM_LOGS.is_dir():
         pytest.skip(f"there are no logs of a real arm in {ARM_LOGS}")
     if name == "clips" and not CLIPS.is_dir():
         pytest.skip(f"there are no clips in {CLIPS}")

@@ -97,5 +97,12 @@ BENCHMARKS = {
     "asap-open-loop": Benchmark(
         "delta.open_loop:AsapOpenLoop",
         "ASAP's Table III: recorded targets replayed in corrected simulators, held-out motions, by stand-in.",
+    "gaponet-tracking": Benchmark(
+        "operator.tracking:Tracking",
+        "GAPONet's Fig. 3: Q_dis by joint and payload on an unseen robot; parameters, operator, both, MLP.",
+    ),
+    "gaponet-real": Benchmark(
+        "operator.real:Real",
+        "Logs of a real SO-101: operator trained on some runs, played through others; calibration, operator, both.",
     ),
 }

@@ -52,14 +52,18 @@ class Base:
         return clamp(spec, self.clamp)
 
 
-def with_payload(spec: mujoco.MjSpec, robot: str, payload_kg: float, timestep_s: float) -> mujoco.MjModel:
-    """The model carrying `payload_kg` in each hand, at the CoM of the hand's link."""
+def loaded(spec: mujoco.MjSpec, robot: str, payload_kg: float) -> mujoco.MjSpec:
+    """A copy that carries `payload_kg` in each hand, at the CoM of the hand's link."""
     spec = spec.copy()
     if payload_kg:
-        links = payload_links(robot)
         known = read_links(spec.copy().compile())
-        write_links(spec, {name: perturb(known[name], payload_kg, np.zeros(3)) for name in links})
-    model = spec.compile()
+        write_links(spec, {name: perturb(known[name], payload_kg, np.zeros(3)) for name in payload_links(robot)})
+    return spec
+
+
+def with_payload(spec: mujoco.MjSpec, robot: str, payload_kg: float, timestep_s: float) -> mujoco.MjModel:
+    """The model that carries `payload_kg` in each hand, touched by nothing but its clamp."""
+    model = loaded(spec, robot, payload_kg).compile()
     if any(
         model.jnt_type[j] not in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE) for j in range(model.njnt)
     ):

@@ -133,13 +133,17 @@ class Training:
         starts = self._usable[self._usable + steps < ends]
         for iteration in range(self.done, config.iterations):
             for group in self._optimizer.param_groups:
-                group["lr"] = config.rate * 0.05 ** (iteration / config.iterations)
+                group["lr"] = self._rate(iteration)
             chosen = self.random.choice(starts, config.batch)
             loss = self._run_loss(chosen, steps)
             self.losses.append(self._step(loss))
             self.done = iteration + 1
             recent = np.mean(self.losses[-20:])
             yield f"whole runs, iteration {iteration + 1} of {config.iterations}, loss {recent:.4f}", self._share()
+
+    def _rate(self, iteration: int) -> float:
+        """Rises for a while, since the first runs may go far astray, and falls to a twentieth."""
+        return 0.7 * self.config.rate * min(1.0, (iteration + 1) / 20) * 0.05 ** (iteration / self.config.iterations)
 
     def _run_loss(self, chosen: np.ndarray, steps: int) -> torch.Tensor:
         t, f, h = self._tensors, self.frames, self.config.network.history

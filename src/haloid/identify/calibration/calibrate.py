@@ -65,7 +65,7 @@ class Calibration:
 
     @property
     def patch(self) -> Patch:
-        return _patch(self.robot, self.fit, self.timestep_s)
+        return servo_patch(self.robot, self.fit, self.timestep_s)
 
     @property
     def judged(self) -> tuple[list[Replay], list[Replay]]:
@@ -101,7 +101,7 @@ def calibrate(
     fit = fit_servos(windows, few, limit, rotor, recorded_kp, shared_delay=settings.shared_delay, say=say)
     robot = train[0].robot
     say("replaying whole runs")
-    spec = patched_spec(lambda: load_spec(robot), _patch(robot, fit, windows.timestep_s))
+    spec = patched_spec(lambda: load_spec(robot), servo_patch(robot, fit, windows.timestep_s))
     replays = {
         "train": replay(spec, train),
         "heldout": replay(spec, held_out) if held_out else [],
@@ -192,7 +192,7 @@ def _check(recordings: Sequence[Recording]) -> None:
         )
 
 
-def _patch(robot: str, fit: ServoFit, timestep_s: float) -> Patch:
+def servo_patch(robot: str, fit: ServoFit, timestep_s: float) -> Patch:
     """kd is 0: what a servo damps cannot be told from what the joint damps, and stands there."""
     joints = {}
     for name, (kp, damping, friction, armature, effort), delay in zip(

@@ -1,0 +1,1 @@
+"""Benchmarks of the payload operator (GAPONet), always beside what calibrated parameters do."""
