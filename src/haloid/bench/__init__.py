@@ -97,6 +97,7 @@ BENCHMARKS = {
     "asap-open-loop": Benchmark(
         "delta.open_loop:AsapOpenLoop",
         "ASAP's Table III: recorded targets replayed in corrected simulators, held-out motions, by stand-in.",
+    ),
     "gaponet-tracking": Benchmark(
         "operator.tracking:Tracking",
         "GAPONet's Fig. 3: Q_dis by joint and payload on an unseen robot; parameters, operator, both, MLP.",
