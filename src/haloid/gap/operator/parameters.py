@@ -32,7 +32,8 @@ def fit_parameters(base: Base, pairs: Sequence[Pair], say: Say | None = None) ->
         windows.append(cut_windows(recordings, simulator, _WINDOW_S))
     whole = _joined(windows)
     kp = np.array([base.gains.kp[name] for name in whole.joint_names])
-    fit = fit_servos(whole, whole.livelier(_FEW), simulator.effort_limit, kp, say=say)
+    limit, rotor = simulator.effort_limit, simulator.nominal.armature
+    fit = fit_servos(whole, whole.livelier(_FEW), limit, rotor, kp, say=say)
     return servo_patch(base.robot, fit, whole.timestep_s)
 
 
