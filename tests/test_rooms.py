@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "excite": {*SOURCES, "lab", "engines", "identify"},
     "motions": {*SOURCES, "lab"},
     "skills": {*SOURCES, "lab", "motions"},
-    "gap": {*SOURCES, "lab", "motions", "skills", "identify"},
+    "gap": {*SOURCES, "lab", "engines", "motions", "skills", "identify"},
     "sweeps": set(),
     "report": {*SOURCES, "lab", "engines", "identify", "excite", "motions", "skills", "gap"},
 }
