@@ -32,4 +32,4 @@ def test_a_missed_target_is_shown_as_missed():
     section = readme_section([{"benchmark": "noise", "headline": headline, "targets": [target]}])
     assert section.startswith(BEGIN)
     assert "| – | 1.10; 80.0% | `haloid bench noise` |" in section
-    assert "- `haloid bench noise`: MISSED: coverage 0.8" in section
+    assert "Targets that are missed:\n\n- `haloid bench noise`: coverage 0.8\n" in section
