@@ -7,7 +7,6 @@ and replay windows of the other two. What is done is kept in a folder, and the n
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,26 +15,11 @@ from typing import Any
 import numpy as np
 
 from haloid.bench.outcome import Outcome, Target
-from haloid.gap.delta.fast import FastConfig, fit_fast
-from haloid.gap.delta.learn import DeltaAction, DeltaDynamics, corrected_columns
-from haloid.gap.delta.residual import DynamicsConfig, fit_dynamics
-from haloid.gap.replays.collect import CollectConfig, collect
-from haloid.gap.replays.data import RealData, read_real_data
-from haloid.gap.replays.open_loop import ERRORS, LENGTHS_S, UNITS, open_loop
-from haloid.gap.replays.simulator import Correction
-from haloid.gap.standins.named import STAND_INS, stand_in
-from haloid.gap.sysid.grid import grid_search
-from haloid.gap.sysid.parameters import with_parameters
-from haloid.gap.sysid.rollouts import identify_rollouts
+from haloid.extras import require_extra
+from haloid.gap.replays.open_loop import ERRORS, LENGTHS_S, UNITS
+from haloid.gap.standins.named import STAND_INS
 from haloid.outputs import atomic_file
 from haloid.report import Table
-from haloid.robots.entries import DEFAULT_ROBOT
-from haloid.skills.policies.deployed import DeployedPolicy
-from haloid.skills.task.robot import TrackedRobot, tracked_robot
-from haloid.skills.task.task import TaskConfig
-from haloid.skills.training.learning import TrainingConfig
-from haloid.skills.training.run_folder import finish, train
-from haloid.trajectories.rollout_file import write_rollout
 
 METHODS = ("OpenLoop", "SysID grid", "identification", "DeltaDynamics", "ASAP fast", "identification + fast")
 BASELINES = ("SysID grid", "DeltaDynamics")
@@ -69,105 +53,19 @@ class AsapOpenLoop:
 
 
 def run(config: AsapOpenLoop, say: Callable[[str], None]) -> Outcome:
+    require_extra("bench asap-open-loop", "learn", "torch", "onnxruntime", "mjbatch")
+    from haloid.bench.delta.methods import all_methods
+
     rows = []
     for name in config.stand_ins:
         for seed in range(config.seeds):
             kept = config.folder / "results" / f"{name}-{seed}.json"
             if not kept.is_file():
-                found = _one(config, name, seed, lambda text, n=name, s=seed: say(f"{n}, seed {s}: {text}"))
+                found = all_methods(config, name, seed, lambda text, n=name, s=seed: say(f"{n}, seed {s}: {text}"))
                 with atomic_file(kept) as beside:
                     beside.write_text(json.dumps(found, indent=1), encoding="utf-8")
             rows += json.loads(kept.read_text(encoding="utf-8"))
     return _outcome(config, rows)
-
-
-def _one(config: AsapOpenLoop, name: str, seed: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """All methods on one stand-in with one seed."""
-    robot = tracked_robot()
-    data = _data(config, name, seed, robot, say)
-    learned, held_out = data.of(config.learned), data.of(config.held_out)
-    corrections, robots, seconds = _methods(config, robot, learned, seed, say)
-    found = open_loop(
-        robot, held_out, corrections, windows=config.windows, seed=seed, threads=config.threads, say=say, robots=robots
-    )
-    return [
-        {
-            "stand_in": name,
-            "seed": seed,
-            "method": entry.method,
-            "length_s": entry.length_s,
-            **{error: entry.mean(error) for error in ERRORS},
-            "interval95_g_mpjpe_mm": entry.interval95(ERRORS[0]),
-            "windows": len(entry.episode),
-            "broken": entry.broken,
-            "training_s": seconds.get(entry.method, 0.0),
-        }
-        for entry in found
-    ]
-
-
-def _methods(
-    config: AsapOpenLoop, robot: TrackedRobot, data: RealData, seed: int, say: Callable[[str], None]
-) -> tuple[dict[str, Correction | None], dict[str, TrackedRobot], dict[str, float]]:
-    default_rad, joints = robot.default_joint_pos_rad, corrected_columns(robot, "all")
-    seconds: dict[str, float] = {}
-
-    def timed(method: str, work: Callable[[], Any]) -> Any:
-        say(method)
-        started = time.perf_counter()
-        found = work()
-        seconds[method] = time.perf_counter() - started
-        return found
-
-    fast = FastConfig(
-        transitions=config.transitions, passes=config.passes, windows=config.windows, seed=seed, threads=config.threads
-    )
-    grid = timed(
-        "SysID grid", lambda: grid_search(robot, data, windows=config.windows // 4, seed=seed, threads=config.threads)
-    )
-    passes = max(2 * config.passes // 3, 1)
-    parameters = timed(
-        "identification",
-        lambda: identify_rollouts(
-            robot, data, windows=config.windows, passes=passes, seed=seed, threads=config.threads
-        ),
-    )
-    identified = with_parameters(robot, parameters)
-    dynamics_config = DynamicsConfig(transitions=3 * config.transitions, seed=seed, threads=config.threads)
-    dynamics = timed("DeltaDynamics", lambda: fit_dynamics(robot, data, dynamics_config))
-    action = timed("ASAP fast", lambda: fit_fast(robot, data, joints, fast))
-    both = timed("identification + fast", lambda: fit_fast(identified, data, joints, fast))
-    seconds["identification + fast"] += seconds["identification"]
-    corrections = {
-        "OpenLoop": None,
-        "SysID grid": None,
-        "identification": None,
-        "DeltaDynamics": DeltaDynamics(dynamics, default_rad),
-        "ASAP fast": DeltaAction(action, default_rad),
-        "identification + fast": DeltaAction(both, default_rad),
-    }
-    robots = {"SysID grid": with_parameters(robot, grid)}
-    robots |= {"identification": identified, "identification + fast": identified}
-    return corrections, robots, seconds
-
-
-def _data(config: AsapOpenLoop, name: str, seed: int, robot: TrackedRobot, say: Callable[[str], None]) -> RealData:
-    folder = config.folder / "rollouts" / f"{name}-{seed}"
-    files = []
-    for motion in (*config.learned, *config.held_out):
-        policy = config.folder / "controllers" / motion / "policy.onnx"
-        if not policy.is_file():
-            say(f"controller for {motion}")
-            task = TaskConfig(motions=(motion,), actions="controller", threads=config.threads)
-            finish(train(TrainingConfig(task=task, threads=config.threads), policy.parent))
-        file = folder / f"{motion}.npz"
-        if not file.is_file():
-            say(f"rollouts of {motion}")
-            settings = CollectConfig(clips=config.clips, seed=seed, threads=config.threads)
-            rollout = collect(DeployedPolicy(policy), stand_in(name), DEFAULT_ROBOT, name, settings)
-            write_rollout(rollout, file)
-        files.append(file)
-    return read_real_data(files, robot)
 
 
 def _outcome(config: AsapOpenLoop, rows: list[dict[str, Any]]) -> Outcome:
