@@ -340,7 +340,7 @@ def test_an_interrupted_run_leaves_nothing(recordings: Path, tmp_path: Path):
     )
     assert running.stderr is not None
     assert running.stderr.readline() == "Identifying\n"
-    assert running.stderr.readline().startswith("Identifying: stage 1")
+    assert running.stderr.readline().startswith("Identifying: stage")  # 1 or 2: lines are seconds apart
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all processes of the command
     said = running.communicate(timeout=60)[1]
     assert running.returncode == 130
