@@ -52,17 +52,16 @@ def run(config: LabArm, say: Callable[[str], None]) -> Outcome:
                 say(f"drive constants {drives}, arm {seed + 1} of {count}")
                 rows.append(_one(sheet, drives, seed, config.fragments))
     known, unknown = ([row for row in rows if row["drives"] == drives] for drives in ("known", "unknown"))
-    headline = {
-        "worst_share_known": max((abs(row["mass_error_kg"]) / MASS_KG for row in known), default=0.0),
-        "coverage95_unknown": float(np.mean([row["covered"] for row in unknown])) if unknown else 0.0,
-        "rms_share_unknown": _rms_share(unknown),
-        "wrong_in_silence": float(sum(not row["covered"] and row["doubts"] == 0 for row in rows)),
-    }
-    targets = [
-        Target("worst error over the payload, drive constants known", headline["worst_share_known"], 0.03),
-        Target("share of arms covered, drive constants unknown", headline["coverage95_unknown"], 0.9, at_least=True),
-        Target("arms whose interval does not cover and that raise no doubt", headline["wrong_in_silence"], 0),
-    ]
+    headline, targets = {}, []
+    if known:
+        worst = headline["worst_share_known"] = max(abs(row["mass_error_kg"]) / MASS_KG for row in known)
+        targets.append(Target("worst error over the payload, drive constants known", worst, 0.03))
+    if unknown:
+        covered = headline["coverage95_unknown"] = float(np.mean([row["covered"] for row in unknown]))
+        headline["rms_share_unknown"] = _rms_share(unknown)
+        targets.append(Target("share of arms covered, drive constants unknown", covered, 0.9, at_least=True))
+    silent = headline["wrong_in_silence"] = float(sum(not row["covered"] and row["doubts"] == 0 for row in rows))
+    targets.append(Target("arms whose interval does not cover and that raise no doubt", silent, 0))
     cells = [
         [
             drives,
