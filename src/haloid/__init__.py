@@ -47,7 +47,7 @@ _ROOMS = {
     "load_policy": "skills",
     "evaluate": "skills",
 }
-"""Each function of the front door and its module in `haloid.api`, which is imported when it is first asked for."""
+"""Each function of the front door and its module in `haloid.api`, which is imported when it is first used."""
 
 
 def __getattr__(name: str) -> Any:
@@ -61,7 +61,7 @@ def __dir__() -> list[str]:
 
 
 class CallablePackage(ModuleType):
-    """A package that shares its name with a function of the front door, and is called as that function is."""
+    """A package that shares its name with a function of the front door, and can be called like it."""
 
     def __call__(self, *args: Any, **settings: Any) -> Any:
         return __getattr__(self.__name__.rpartition(".")[2])(*args, **settings)

@@ -30,5 +30,5 @@ def read_config_file(file: Path, command: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ConfigFileError(file, f"its content is {str(values)[:40]!r}", expected)
     if values.get("command", command) != command:
-        raise ConfigFileError(file, f"it is of haloid {values['command']}", expected)
+        raise ConfigFileError(file, f"it was written by haloid {values['command']}", expected)
     return values

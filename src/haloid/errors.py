@@ -10,7 +10,7 @@ class HaloidError(Exception):
 def one_line(error: Exception) -> str:
     """What another library's error says, in one line for a message of ours.
 
-    torch answers to a file with more than tensors in it by telling how to run what is inside; that is not passed on.
+    torch's message about a file that holds more than tensors explains how to run what is inside; that is not passed on.
     """
     if isinstance(error, pickle.UnpicklingError):
         return "it is damaged or holds more than tensors and plain values"

@@ -1,4 +1,4 @@
-"""What needs more than the core says so before it starts, with the command that installs it here."""
+"""Whatever needs more than the core says so before it starts, with the command that installs it here."""
 
 import json
 import os

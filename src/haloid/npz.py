@@ -1,7 +1,7 @@
-"""Arrays of an npz file, read without running anything in it and without unpacking more than was agreed to.
+"""Arrays of an npz file, read without running anything in it and without unpacking more than the caller allows.
 
 In: a file, or its bytes. Out: its arrays by name. The zip is opened by hand rather than by `np.load`, so that sizes are
-known before memory is asked for: the archive's own, and the one each array's header declares. Arrays of objects
+known before memory is allocated: the archive's own, and the one each array's header declares. Arrays of objects
 (pickles) are refused.
 """
 
@@ -43,7 +43,7 @@ def read_arrays(source: Path | bytes, most_bytes: int) -> dict[str, np.ndarray]:
     except _ZIP_FAILURES as error:
         empty = not source if isinstance(source, bytes) else source.is_file() and not source.stat().st_size
         raise NpzError(
-            "the file is empty" if empty else f"the file is no zip archive, or a damaged one ({_shown(error)})",
+            "the file is empty" if empty else f"the file is not a zip archive, or is damaged ({_shown(error)})",
             "a whole npz file, as np.savez writes it",
             "The file may be cut off: copy or record it again",
         ) from error
@@ -55,7 +55,7 @@ def _check_unpackable(infos: list[zipfile.ZipInfo], most_bytes: int) -> None:
         raise NpzError(
             f"the arrays unpack to {size:,} bytes",
             f"at most {most_bytes:,} bytes",
-            "Keep to one run, and split what is longer into several files",
+            "Keep one run per file, and split longer ones",
         )
     for info in infos:
         if info.flag_bits & _ENCRYPTED_FLAG or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

@@ -4,11 +4,11 @@
 next to it to write to. When the block ends the result is renamed into place; when it fails, or is interrupted,
 what was written is removed and the destination is as it was.
 
-What lies beside the destination bears the number of its process: the next run removes what a killed one left. Where the
-disk is full, the message names the destination.
+The name of what is written beside the destination holds its process id: the next run removes what a killed one left.
+Where the disk is full, the message names the destination.
 
 A directory written here carries `.haloid`, the list of the files in it. An existing directory is replaced only
-if that list accounts for everything it holds, so that no file of somebody else's is ever lost.
+if that list accounts for everything it holds, so that no other file is ever lost.
 """
 
 import errno
@@ -105,7 +105,7 @@ def _refuse_foreign(path: Path, destination: Path) -> None:
 
 
 def _replace_directory(beside: Path, destination: Path, path: Path) -> None:
-    """Rename `beside` to `destination`; what stood there is put back if that fails, removed if it succeeds."""
+    """Rename `beside` to `destination`; what was there is put back if that fails, removed if it succeeds."""
     if not destination.exists():
         return _rename(beside, destination, path)
     old = _beside(destination)
@@ -147,7 +147,7 @@ def _is_running(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it is somebody else's
+    except OSError:  # it belongs to another user
         return True
     return True
 

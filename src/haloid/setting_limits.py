@@ -1,6 +1,6 @@
-"""What the settings of a stage may be; anything else is refused in words, whether it comes from a command or not.
+"""What the settings of a stage may be; anything else is refused with a message, whether it comes from a command or not.
 
-Comes in: a dataclass of settings. Its annotations tell the choices and the kinds of values, a table the limits of its
+In: a dataclass of settings. Its annotations give the choices and the kinds of values, a table the limits of its
 numbers. Messages name a setting as the commands' options do, which leave out its unit: `timestep_s` is --timestep.
 """
 
@@ -27,9 +27,9 @@ class SettingError(HaloidError):
 
 
 def check_settings(settings: Any, limits: Limits, names: Mapping[str, Iterable[str]] | None = None) -> None:
-    """Raise `SettingError` for the first value that is not one its field may have.
+    """Raise `SettingError` for the first value that its field may not have. `names` are
 
-    `names` are the choices of settings whose annotation does not tell them.
+    the choices of settings whose annotation does not list them.
     """
     for name, kinds in _kinds(type(settings)).items():
         value = getattr(settings, name)

@@ -416,7 +416,7 @@ def test_words_for_a_root_joined_to_the_world():
 
 def test_words_for_links_without_a_name():
     assert words(LEG.format(fuse="false").replace('<body name="toe"', "<body"), "foot") == (
-        "the number of links without a name is 1; name every body to clamp one"
+        "links without a name: 1; name every body to clamp one"
     )
 
 

@@ -39,5 +39,5 @@ def test_the_sole_is_that_of_the_zero_configuration_whatever_the_model_starts_in
 
 def test_a_foot_that_touches_nothing_has_no_sole():
     model = load_spec("g1").compile()
-    with pytest.raises(HaloidError, match="left_ankle_pitch_link has no collision geometry that tells where its sole"):
+    with pytest.raises(HaloidError, match="left_ankle_pitch_link has no collision geometry that shows where its sole"):
         sole_height_m(model, model.body("left_ankle_pitch_link").id)

@@ -68,7 +68,7 @@ def test_other_files(tmp_path: Path):
     for file, words in {
         tmp_path / "missing.npz": "cannot be read: the system says «no such file or directory»",
         tmp_path: "not a file",
-        Path(__file__): "the file is no zip archive, or a damaged one",
+        Path(__file__): "the file is not a zip archive, or is damaged",
     }.items():
         with pytest.raises(HaloidError) as caught:
             read_rollout(file)

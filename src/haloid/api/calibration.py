@@ -1,4 +1,4 @@
-"""`haloid.calibrate` and `haloid.replay`: the servos of a robot from its logs, and how far a model strays from them."""
+"""`haloid.calibrate` and `haloid.replay`: the servos of a robot from its logs, and how far a model is off."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def identify(
         unloaded: recordings of the robot without its load; may be empty with `stages="one"`.
         loaded: recordings of the robot with its load.
         payload_links: the links that the load is fixed to.
-        report: given a stage's name, returns a function that is told about every iteration.
+        report: given a stage's name, returns a function that is called with every iteration.
 
     >>> loaded = haloid.read("logs/loaded-*.csv")
     >>> result = haloid.identify([], loaded, ["torso_link"], stages="one", fragments=4, rows=8)

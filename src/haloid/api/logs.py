@@ -27,7 +27,7 @@ from haloid.robots.entries import DEFAULT_ROBOT, USUAL_CLAMP
 
 
 def read(files: str | Path | Iterable[str | Path], *, allow_gaps: bool = False) -> list[Recording]:
-    """The recordings, or logs with their json beside them, of these names; `*` and `?` stand for many.
+    """The recordings, or logs with their json beside them, of these names; `*` and `?` are wildcards.
 
     With `allow_gaps`, missing rows are a warning instead of an error; no fragment spans a gap.
 
@@ -40,12 +40,12 @@ def read(files: str | Path | Iterable[str | Path], *, allow_gaps: bool = False) 
 
 @dataclass(frozen=True, repr=False)
 class Inspected:
-    """What is in a recording: facts, what to do better, and in a notebook a page with plots of every joint."""
+    """What is in a recording: facts, what to improve, and in a notebook a page with plots of every joint."""
 
     facts: Inspection
     """Timing, noise, motion joint by joint, and the precision to expect."""
     advice: tuple[str, ...]
-    """What to do better, the gravest first."""
+    """What to improve, the most serious first."""
     recording: Recording
 
     @property
@@ -65,7 +65,7 @@ class Inspected:
 
 
 def inspect(recording: Recording | str | Path, payload_links: Sequence[str] = ()) -> Inspected:
-    """What is in a recording, how well it would tell the payload, and what to do better.
+    """What is in a recording, how precisely it would show the payload, and what to improve.
 
     Gaps are counted, not refused. Without `payload_links`, those where the robot usually carries things.
 
@@ -96,7 +96,6 @@ def record(
     """Recordings of a simulated lab robot that is held by one link and shaken.
 
     Args:
-        clamp: the link that is held; by default the one the robot's description names.
         name: writes NAME.csv and NAME.json (NAME-1, NAME-2, ... for several runs), and NAME.truth.json with what an
             identification is to find; None: nothing is written.
         robot: a known robot, or the path of an MJCF or URDF file.
@@ -105,7 +104,7 @@ def record(
             frame (m) by link.
         aged: seed of its wear; None: the robot of the data sheet.
         noise_rad: of its encoders.
-        seed: of the first run; the next ones count on from it.
+        seed: of the first run; the next runs count up from it.
 
     >>> haloid.record(payload={"torso_link": (4.0, (0.0, 0.0, 0.2))}, duration_s=2.0)
     [Recording('run', robot 'g1', clamp 'left_ankle_roll_link', payload 'unknown', 100 rows at 50 Hz)]

@@ -1,4 +1,4 @@
-"""`haloid.load_robot` and `haloid.load_motion`, and models as the functions of the front door take them."""
+"""`haloid.load_robot` and `haloid.load_motion`, and the models that the functions of the front door accept."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def load_robot(model: Model) -> mujoco.MjSpec:
 
 
 def robot_of(model: Model) -> str:
-    """The robot that a model is of, by the name or the file that its description is found by."""
+    """The robot of a model, by the name or the file under which its description is found."""
     return model.robot if isinstance(model, Result) else base_robot(model) or str(model)
 
 
 def load_motion(motion: str | Path, *, robot: str = DEFAULT_ROBOT, fps: float = 50.0, repaired: bool = False) -> Motion:
     """A motion to follow: one of haloid's own by name (`haloid motions list`), or a file of any supported format.
 
-    With `repaired`, soles are put flat and on the ground, for clips of other people.
+    With `repaired`, soles are put flat on the ground, for clips from elsewhere.
 
     >>> squat = haloid.load_motion("squat")
     >>> squat.rate_hz, squat.joint_pos_rad.shape[1]

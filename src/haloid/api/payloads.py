@@ -1,4 +1,4 @@
-"""What a robot carries, as it is given to the functions of the front door."""
+"""What a robot carries, as the functions of the front door accept it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXPECTED = (
 
 
 def loads_of(payload: PayloadOnRobot, robot: str = DEFAULT_ROBOT) -> tuple[Load | RigidLoad, ...]:
-    """The loads to put on the robot; what was identified is put on as point masses, where it is there for certain."""
+    """The loads to put on the robot; what was identified is put on as point masses, where its presence is certain."""
     if payload is None:
         return ()
     if isinstance(payload, int):

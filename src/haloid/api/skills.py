@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from haloid.skills.training.learning import Iteration
 
 MODEL_FILE = "model.xml"
-"""What a training keeps of a `Result` that it was given."""
+"""The file in which a training keeps the `Result` it was given."""
 
 
 def train(
@@ -60,7 +60,7 @@ def train(
         model: the robot to train on, such as the `Result` of an identification.
         out: folder to write to; by default out/MOTION, or out/MOTION-2 and so on where that is taken.
         minutes: stop after this long, with the best policy so far.
-        on_iteration: is told about every iteration.
+        on_iteration: called after every iteration.
 
     >>> policy = haloid.train("clips/stand.npz", model=haloid.load_result("out/result"), iterations=1, robots=4)
     >>> policy.path.name, policy.facts.motions
@@ -132,7 +132,7 @@ def _free_folder(motions: Sequence[str]) -> Path:
 
 
 def load_policy(path: str | Path) -> DeployedPolicy:
-    """A policy, ready to run: a policy.onnx of haloid or mjlab, a policy.pt, or the folder of a training.
+    """A policy, ready to run: a policy.onnx from haloid or mjlab, a policy.pt, or the folder of a training.
 
     >>> policy = haloid.load_policy("out/stand")
     >>> len(policy.facts.joint_names), policy.facts.motions

@@ -27,7 +27,7 @@ class BuiltRobot:
     actuator_of: np.ndarray
     """Each joint's servo among the clamped model's actuators."""
     kp: np.ndarray
-    """Nominal, as the recording tells it; the true servo's is strength · kp."""
+    """Nominal, as the recording says; the true servo's is strength · kp."""
     kd: np.ndarray
     strength: np.ndarray
     limbs: tuple[str, ...]

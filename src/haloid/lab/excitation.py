@@ -1,7 +1,7 @@
 """Excitation: seeded multi-sine joint references that a clamped robot can follow and that reveal its masses.
 
 In: a posture, the joints' limits and the robot's inverse dynamics. Out: a `Reference`. Arms and waist work, legs
-stay quiet. The lab plays any `Reference`, whoever designed it.
+stay quiet. The lab plays any `Reference`, however it was designed.
 """
 
 from collections.abc import Callable

@@ -21,7 +21,7 @@ from haloid.robots.entries import KNOWN_ROBOTS
 _IDEAL_SENSORS = Sensors()
 _DEFAULT_EXCITATION = Excitation()
 _QUIETEST_ARM_RAD = 0.1
-"""Arms that touch even at this amplitude touch for another reason."""
+"""Arms that touch even at this amplitude do so for another reason."""
 
 
 def record(

@@ -1,7 +1,7 @@
-"""The lab robot: a simulated robot with a past, a load and a clamp, compiled once and recorded many times.
+"""The lab robot: a simulated robot with wear, a load and a clamp, compiled once and recorded many times.
 
 In: a robot's name and what was done to it. Out: the MuJoCo model that moves, and the maps between its coordinates
-and the recording's joint order. Nothing downstream of a recording may look in here: this is the truth.
+and the recording's joint order. Nothing downstream of a recording may use this: it is the truth.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Sensors: what the lab robot's encoders make of its true motion, and how late its servos hear a command.
+"""Sensors: what the lab robot's encoders make of its true motion, and how late its servos receive a command.
 
 In: true joint positions and velocities at the control rows. Out: readings with bias, noise and quantisation, and
 the rows that survive. The order is the physical one: bias, noise, quantisation, loss of rows.
@@ -23,7 +23,7 @@ class Sensors:
     noise_rad: float = 0.0
     """Standard deviation of the encoders' noise; the servo acts on the reading without it."""
     quantise: bool = True
-    """Round readings to the 65536 steps a turn of a 16-bit encoder."""
+    """Round readings to the 65536 steps per turn of a 16-bit encoder."""
     bias_rad: float = 0.0
     """Encoder biases are uniform within ± this; they belong to the robot and are the same in every run."""
     bias_seed: int = 0

@@ -61,7 +61,7 @@ def surface_of(model: mujoco.MjModel) -> Surface:
             points += list(in_body_m)
             radii += [radius_m] * len(in_body_m)
     if not bodies:
-        raise HaloidError("the robot has no collision geometry that tells where it touches the ground")
+        raise HaloidError("the robot has no collision geometry that shows where it touches the ground")
     body_ids, in_body_m, radius_m = np.array(bodies), np.array(points), np.array(radii)
     return Surface(body_ids, in_body_m, radius_m, _feet(model, body_ids, in_body_m, radius_m))
 

@@ -1,7 +1,7 @@
 """Command delay: what a servo sees of the recorded targets, step by step of the simulation.
 
-In: rows of inputs, each held until the next row. Out: one row a simulation step. The lab robot applies these inputs and
-the identification models them, so both mean the same by "delay".
+In: rows of inputs, each held until the next row. Out: one row per simulation step. The lab robot applies these inputs
+and the identification models them, so both mean the same thing by "delay".
 """
 
 from typing import Literal
@@ -28,8 +28,8 @@ def delayed_inputs(inputs: np.ndarray, delay_s: float, control_dt_s: float, time
 
     The input signal u(t) holds row k over [t_k, t_k+1) and the first row before the start. A step over
     [t, t + h] applies the mean of u(s - delay) over it: a delay of (m + f)·h, 0 <= f < 1, is
-    (1 - f)·u[j - m] + f·u[j - m - 1], continuous and piecewise linear in the delay. A delay below zero is a log that
-    tells late what had acted already, as filtered currents do; the last row is held after the end.
+    (1 - f)·u[j - m] + f·u[j - m - 1], continuous and piecewise linear in the delay. A negative delay is a log that
+    reports late what had already acted, as filtered currents do; the last row is held after the end.
     """
     held = np.repeat(inputs, substeps_per_row(control_dt_s, timestep_s), axis=0)
     whole_steps = int(np.floor(delay_s / timestep_s))

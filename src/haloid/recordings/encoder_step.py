@@ -1,7 +1,7 @@
-"""The encoders' step: readings of a quantised encoder lie on a grid, and the grid is the least of its noise.
+"""The encoders' step: readings of a quantised encoder lie on a grid, and the grid is its least noise.
 
 A joint at rest reads the same number again and again, which looks like no noise at all; its angle is known no better
-than step/√12 all the same.
+than step/√12 nevertheless.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ _SAME_RAD = 1e-9
 _OFF_GRID = 0.1
 """How far, in steps, readings may lie off their grid: rounded to a few decimals they do."""
 _LEAST_LEVELS = 20
-"""So many different readings on one grid are no chance, even if none appears twice."""
+"""This many different readings on one grid are no coincidence, even if none appears twice."""
 
 
 def encoder_steps_rad(q_rad: np.ndarray) -> np.ndarray:
@@ -40,7 +40,7 @@ def _step(readings_rad: np.ndarray) -> float:
     if not len(gaps) or not (repeated or len(gaps) >= _LEAST_LEVELS):
         return 0.0
     step = float(gaps.min())
-    for _ in range(3):  # the smallest gap is a rounded one; all of them together tell the step
+    for _ in range(3):  # the smallest gap is a rounded one; all of them together give the step
         count = np.maximum(np.round(gaps / step), 1)
         step = float(gaps.sum() / count.sum())
     return step if np.abs(gaps - np.round(gaps / step) * step).max() <= _OFF_GRID * step else 0.0

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from haloid.errors import HaloidError
 
 _NAME_CHARS_MATCHED = 200
-"""Longer names are no typing mistakes, and comparing them takes quadratic time."""
+"""Longer names are not typos, and comparing them takes quadratic time."""
 _SHOWN_CHARS = 60
 
 
@@ -27,7 +27,7 @@ class RecordingError(HaloidError):
 
 @dataclass(frozen=True)
 class Origin:
-    """The files per recording is in, and the lines its rows stand on, so that a message can point at a cell."""
+    """The files a recording is in, and the lines of its rows, so that a message can point at a cell."""
 
     data_file: str
     meta_file: str
@@ -51,13 +51,13 @@ class Origin:
 
 
 def shown(value: object) -> str:
-    """A user's value as it stands in a message: quoted, without control characters, of bounded length."""
+    """A user's value as it appears in a message: quoted, without control characters, of bounded length."""
     text = repr(value[: _SHOWN_CHARS + 1] if isinstance(value, str) else value)
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
 
 
 def near_miss(name: str, available: Iterable[str]) -> str | None:
-    """The available name that `name` might have been meant as."""
+    """The available name that `name` was probably meant to be."""
     if len(name) > _NAME_CHARS_MATCHED:
         return None
     by_lower_case = {option.lower(): option for option in available if len(option) <= _NAME_CHARS_MATCHED}

@@ -1,7 +1,7 @@
 """Opening whatever a user has: a recording in haloid's own format, or a robot's log with its description beside it.
 
-A log does not say which robot it is of or how that was held. A json of the log's name beside it does (`run.json` for
-`run.mcap`, `run_bag.json` for the folder `run_bag`):
+A log does not say which robot it is from or how that robot was held. A json of the log's name beside it does
+(`run.json` for `run.mcap`, `run_bag.json` for the folder `run_bag`):
 
     {"format": "haloid-log-1", "robot": ROBOT, "clamp": LINK, "payload": "none"}
 """

@@ -35,7 +35,7 @@ def resolve_robot(robot: str, folder: Path, origin: Origin) -> str:
     if not exists or path.suffix.lower() not in _MODEL_SUFFIXES:
         raise origin.meta_error(
             "robot",
-            found=f"{shown(robot)} is no known robot, and no robot model's file seen from the json's folder",
+            found=f"{shown(robot)} is neither a known robot nor a model file relative to the json's folder",
             expected=f"a known robot ({', '.join(KNOWN_ROBOTS)}), or the path of an MJCF (.xml) or URDF (.urdf) file",
             next_step=f"{did_you_mean(robot, KNOWN_ROBOTS)}Correct the name or the path.",
         )

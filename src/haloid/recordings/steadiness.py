@@ -1,8 +1,8 @@
 """Steadiness: whether time stamps scatter around the ticks of a steady loop, or the loop itself runs unevenly.
 
 A stamp that comes late makes one step longer and the next one shorter: the steps of a steady loop correlate with their
-successors by −1/2. A loop that takes as long as its work takes has steps that know nothing of each other. The stamps of
-the first are replaced by even times, those of the second are the truth.
+successors by −1/2. A loop that takes as long as its work takes has independent steps. The stamps of
+the former are replaced by even times, those of the latter are right.
 """
 
 import numpy as np

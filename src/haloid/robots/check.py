@@ -17,7 +17,7 @@ from haloid.robots.load import actuated_joints, load_spec
 from haloid.robots.servos import model_gains
 
 LIGHT_LINK_KG, LIGHT_LINK_SHARE = 1e-4, 1e-6
-"""A link that moves and weighs less than this, or than this share of the robot, has no mass worth the name."""
+"""A link that moves and weighs less than this, or than this share of the robot, has no mass to speak of."""
 GYRATION_M = (1e-3, 1.0)
 """Radius of gyration √(I/m) of a link: smaller is a missing inertia, larger a placeholder or another unit."""
 DEGREES_RAD = 2.1 * np.pi

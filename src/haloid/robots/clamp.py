@@ -1,6 +1,6 @@
 """Clamping: hold one link of a robot fixed in the world by re-rooting its kinematic tree at that link.
 
-Comes in: the MjSpec of a floating (or rigidly mounted) robot and the name of a link. Goes out: an MjSpec of the same
+In: the MjSpec of a floating (or rigidly mounted) robot and the name of a link. Out: an MjSpec of the same
 robot as a fixed-base tree that grows from that link. A robot whose foot is held by a vise *is* such a tree, so no
 free joint, weld or solver is left, the state is exactly what the encoders measure, and forward kinematics is HALO's
 full-body reconstruction (section III-A).
@@ -27,7 +27,7 @@ _BODY_LISTS = {"bodies", "joints", "geoms", "sites", "cameras", "lights", "frame
 
 
 class ClampError(HaloidError):
-    """The robot cannot be held by the link that was asked for."""
+    """The robot cannot be held by the requested link."""
 
 
 def clamp(spec: mujoco.MjSpec, link: str | None, pose: Sequence[float] | np.ndarray | None = None) -> mujoco.MjSpec:
@@ -75,7 +75,7 @@ def _chain_to_root(spec: mujoco.MjSpec, model: mujoco.MjModel, link: str) -> lis
         hint = f"did you mean {' or '.join(near)}?" if near else f"the links are: {', '.join(bodies)}"
         raise ClampError(f"the robot has no link '{link}' to clamp; {hint}")
     if unnamed := sum(1 for body in spec.bodies if not body.name):
-        raise ClampError(f"the number of links without a name is {unnamed}; name every body to clamp one")
+        raise ClampError(f"links without a name: {unnamed}; name every body to clamp one")
     chain = [link]
     while (parent := spec.body(chain[-1]).parent).name != "world":
         chain.append(parent.name)
@@ -240,7 +240,7 @@ def _copy_fields(source, target, skip: set[str]) -> None:
 
 
 class _JointwiseKey:
-    """A keyframe remembered by joint, since the order of the coordinates changes and the root's free joint goes."""
+    """A keyframe stored by joint, since the order of the coordinates changes and the root's free joint goes."""
 
     def __init__(self, model: mujoco.MjModel, key) -> None:
         self.kept = {field: getattr(key, field) for field in ("name", "time", "act", "ctrl", "mpos", "mquat")}

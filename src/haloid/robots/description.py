@@ -56,7 +56,7 @@ class UnknownGainSetError(HaloidError):
 
 @dataclass(frozen=True)
 class Robot:
-    """A robot's description. What is not known is empty; dicts by joint hold joints in the model's order."""
+    """A robot's description. What is not known is empty; dicts by joint are in the model's joint order."""
 
     name: str
     """A known robot's name, or the path of its model file."""
@@ -84,7 +84,7 @@ class Robot:
     anchor: str = ""
     """The link that a tracking policy follows first."""
     tracked_links: tuple[str, ...] = ()
-    """The first one is the root."""
+    """The first is the root."""
     standing_pose: dict[str, float] = field(default_factory=dict)
     """rad; joints not named are at 0. A policy's actions are offsets from it."""
     standing_height_m: float = 0.0
@@ -95,14 +95,14 @@ class Robot:
     """Where the model file has none."""
     speed_limits_rad_s: dict[str, float] = field(default_factory=dict)
     motor_order: tuple[str, ...] = ()
-    """The joint of each motor of its SDK; slots of motors that this variant lacks have names, too."""
+    """The joint of each motor of its SDK; slots of motors that this variant lacks have names too."""
     mjlab: str = ""
     motions: tuple[str, ...] = ()
     fixed_joints: tuple[str, ...] = ()
     """Joints of the model file that this robot lacks; they stay at 0."""
 
     def need(self, task: str, *entries: str) -> None:
-        """Refuse in words the first of the entries that is not known."""
+        """Raise for the first of the entries that is not known."""
         for entry in entries:
             if not getattr(self, entry):
                 raise MissingEntryError(self, entry, task)
@@ -151,7 +151,7 @@ def describe(robot: str | Path) -> Robot:
 
 
 def carry_description(robot: str, model_file: Path) -> None:
-    """Put what a user's yaml says about a robot beside another model of it; a known robot is known by its joints."""
+    """Copy a user's yaml about a robot to another model of it; a known robot is recognised by its joints."""
     beside = None if robot in KNOWN_ROBOTS else file_beside(model_file_of(robot))
     if beside is not None and beside.is_file():
         done = ("model", "fixed_joints", "effort_limits_nm")  # the other model was written with these applied
@@ -186,7 +186,7 @@ def _from(name: str, model_file: Path, yaml_file: Path, spec: mujoco.MjSpec, ent
 
 
 _OWN = ("name", "model_file", "description_file", "joints", "floats", "title")
-"""What a robot does not take from one that it is like."""
+"""What a robot does not inherit from the one it is `like`."""
 
 
 def _same_joints(joints: tuple[str, ...]) -> str:
@@ -221,7 +221,7 @@ def _on(robot: Robot, joints: tuple[str, ...]) -> Robot:
 
 
 class _Names:
-    """The names of a model, against which the values of a yaml are held."""
+    """The names of a model, against which the values of a yaml are checked."""
 
     def __init__(self, file: Path, spec: mujoco.MjSpec, joints: tuple[str, ...]):
         self.file, self.spec, self.joints = file, spec, joints
@@ -244,7 +244,7 @@ class _Names:
             case "site":
                 return self._checked(key, value, "site", self.sites)
             case "joints" if key == "fixed_joints":
-                return tuple(value)  # the model no longer has them: loading held them against its file
+                return tuple(value)  # the model no longer has them: loading checked them against its file
             case "joints":
                 return tuple(dict.fromkeys(joint for one in value for joint in self._matching(key, one)))
             case "numbers":

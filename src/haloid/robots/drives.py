@@ -2,7 +2,7 @@
 
 A servo acts late by MuJoCo's own actuator delay, read from its history by linear interpolation: a delay between two
 steps mixes both, as `haloid.recordings.delay` does. Gains that the robot was merely recorded with replace those of its
-file, which are kept in the spec's custom numbers `haloid_own_kp` and `haloid_own_kd` for who drives it with them.
+file, which are kept in the spec's custom numbers `haloid_own_kp` and `haloid_own_kd` for those who drive it with them.
 """
 
 import math

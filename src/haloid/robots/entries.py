@@ -1,7 +1,7 @@
-"""Robots, the yaml: which entries per robot's description may hold, and what each of them means.
+"""Robots, the yaml: which entries a robot's description may hold, and what each of them means.
 
-In: `robots/NAME/robot.yaml` of a robot that this package brings along, or `MODEL.yaml` beside a user's MODEL.xml or
-MODEL.urdf. Out: its entries as plain values whose keys and shapes are right; `description.py` holds them against the
+In: `robots/NAME/robot.yaml` of a robot that ships with this package, or `MODEL.yaml` beside a user's MODEL.xml or
+MODEL.urdf. Out: its entries as plain values whose keys and shapes are right; `description.py` checks them against the
 model's names. Nothing here needs MuJoCo.
 """
 
@@ -21,7 +21,7 @@ USUAL_CLAMP = "usual"
 """In place of a link's name: the link that the robot's description says is usually clamped."""
 _FOLDER = Path(__file__).parent
 KNOWN_ROBOTS: tuple[str, ...] = tuple(sorted(file.parent.name for file in _FOLDER.glob("*/robot.yaml")))
-"""The robots this package brings along, by name."""
+"""The robots that ship with this package, by name."""
 
 Kind = Literal["text", "number", "words", "joint", "joints", "motors", "link", "links", "site", "numbers", "gains"]
 
@@ -60,20 +60,20 @@ ENTRIES: dict[str, Entry] = {
         "numbers", "the angles of a stand; joints not named are at 0", "standing_pose: {JOINT: RAD}"
     ),
     "standing_height_m": Entry("number", "the height of the root link in the standing pose", "standing_height_m: 0.76"),
-    "stance_half_width_m": Entry("number", "half the distance of the feet in a stand", "stance_half_width_m: 0.12"),
+    "stance_half_width_m": Entry("number", "half the distance between the feet", "stance_half_width_m: 0.12"),
     "excitation_pose": Entry("numbers", "the angles around which joints are shaken", "excitation_pose: {JOINT: RAD}"),
     "gains": Entry("gains", "servo gains by name", 'gains: {soft: {"*": [KP, KD]}}'),
     "effort_limits_nm": Entry("numbers", "the joints' largest torques", "effort_limits_nm: {JOINT: NM}"),
     "speed_limits_rad_s": Entry("numbers", "the joints' largest speeds", "speed_limits_rad_s: {JOINT: RAD_S}"),
     "motor_order": Entry("motors", "the joint of each motor of its SDK", "motor_order: [JOINT, …]"),
     "mjlab": Entry("text", "its name in mjlab's asset zoo, where only the G1 is", "mjlab: unitree_g1"),
-    "motions": Entry("words", "own motions of haloid that are made for it", "motions: [stand, squat]"),
+    "motions": Entry("words", "haloid's own motions that are made for it", "motions: [stand, squat]"),
 }
 """Everything a description may say, in the order in which it is shown."""
 
 
 class DescriptionError(HaloidError):
-    """A yaml that says something about a robot that cannot be."""
+    """A yaml that says something impossible about a robot."""
 
     def __init__(self, file: Path, found: str, expected: str, next_step: str):
         super().__init__(f"{file}: {found}. Expected {expected}. {next_step}")
@@ -86,7 +86,7 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 
 def check_name(file: Path, key: str, name: str, what: str, valid: Sequence[str]) -> str:
-    """`name`, refused in words where it is not a valid name of that kind."""
+    """`name`, or an error that explains why it is not a valid name of that kind."""
     if name not in valid:
         raise DescriptionError(
             file,
@@ -104,7 +104,7 @@ def matching_joints(file: Path, key: str, pattern: str, joints: Sequence[str]) -
 
 
 def known_file(robot: str) -> Path:
-    """The yaml of a robot that this package brings along."""
+    """The yaml of a robot that ships with this package."""
     return _FOLDER / robot / "robot.yaml"
 
 

@@ -18,7 +18,7 @@ def other_foot(clamp: str | None) -> str:
         if clamp is not None and side in clamp:
             return clamp.replace(side, other)
     raise HaloidError(
-        f"double support needs a clamped foot with a twin on the other side; the clamp is {clamp!r}. "
+        f"double support needs a clamped foot with a counterpart on the other side; the clamp is {clamp!r}. "
         "Clamp a left or right foot, or use single support"
     )
 

@@ -3,7 +3,7 @@
 A link's ten inertial parameters are its mass, its centre of mass in the link frame and its rotational inertia about
 the centre of mass along the link frame's axes. Two changes are known: HALO's perturbation (mass and CoM offsets, the
 inertia about the CoM kept; Table II) and a rigidly attached payload (parallel-axis theorem). Both can be read from
-and written to an MjModel or an MjSpec, and nothing unphysical passes.
+and written to an MjModel or an MjSpec, and anything unphysical is refused.
 """
 
 from collections.abc import Mapping
@@ -90,7 +90,7 @@ def attach(link: LinkParameters, payload: Payload) -> LinkParameters:
 
 
 def detach(loaded: LinkParameters, base: LinkParameters) -> Payload:
-    """What was added to `base` to give `loaded`; what weighs nothing is nowhere (not a number)."""
+    """What was added to `base` to give `loaded`; what weighs nothing has no position (NaN)."""
     mass = loaded.mass_kg - base.mass_kg
     moment = loaded.mass_kg * loaded.com_in_link_m - base.mass_kg * base.com_in_link_m
     com = moment / mass if mass != 0 else np.full(3, np.nan)
@@ -143,7 +143,7 @@ def _write_to_spec(spec: mujoco.MjSpec, links: Mapping[str, LinkParameters]) -> 
         find_link(model, link)
     compiler = spec.compiler
     if compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE or compiler.settotalmass > 0:
-        links = read_links(model) | dict(links)  # what compiling derives anew would undo what is written
+        links = read_links(model) | dict(links)  # what compiling would derive again would undo what is written
         compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_AUTO
         compiler.settotalmass = -1
     bodies = {body.name: body for body in spec.bodies}

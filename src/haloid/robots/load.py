@@ -20,7 +20,7 @@ _SCALAR_JOINTS = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
 _ON_JOINT = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
 
 logger = logging.getLogger(__name__)
-mujoco.set_mju_user_warning(logger.debug)  # MuJoCo would write its warnings to a file where the user happens to be
+mujoco.set_mju_user_warning(logger.debug)  # MuJoCo would write its warnings to a file in the user's working directory
 
 
 class RobotNotFoundError(HaloidError):
@@ -29,7 +29,7 @@ class RobotNotFoundError(HaloidError):
         super().__init__(
             f"No robot '{robot}': it is neither a known robot nor an existing file.{meant} "
             f"Known robots: {', '.join(sorted(KNOWN_ROBOTS))}. "
-            f"Any other robot is given by the path of its MJCF (.xml) or URDF (.urdf) file."
+            f"For any other robot, give the path of its MJCF (.xml) or URDF (.urdf) file."
         )
 
 
@@ -37,7 +37,7 @@ class RobotFileError(HaloidError):
     def __init__(self, path: Path, reason: str):
         super().__init__(
             f"{path} is not a robot model that MuJoCo can read: {' '.join(reason.split())}. "
-            f"Expected an MJCF (<mujoco>) or URDF (<robot>) file; mend what MuJoCo names."
+            f"Expected an MJCF (<mujoco>) or URDF (<robot>) file; fix what MuJoCo names."
         )
 
 
@@ -116,7 +116,7 @@ def joints_in_qpos_order(spec: mujoco.MjSpec) -> list[mujoco.MjsJoint]:
 
 
 def _check_includes(path: Path, folder: Path, seen: set[Path]) -> None:
-    """A model from elsewhere must not read files of its user's that are none of its parts."""
+    """A model from elsewhere must not read the user's other files."""
     if path in seen or not path.is_file():
         return
     seen.add(path)
@@ -152,7 +152,7 @@ def _apply_description(spec: mujoco.MjSpec, yaml_file: Path) -> None:
 
 
 def _fix(spec: mujoco.MjSpec, joint: str) -> None:
-    """Take a joint away, with its actuators, their sensors and its place in keyframes; its link stays at angle 0."""
+    """Remove a joint, with its actuators, their sensors and its place in keyframes; its link stays at angle 0."""
     address, ordered = 0, joints_in_qpos_order(spec)
     for one in ordered[: [one.name for one in ordered].index(joint)]:
         address += {mujoco.mjtJoint.mjJNT_FREE: 7, mujoco.mjtJoint.mjJNT_BALL: 4}.get(one.type, 1)

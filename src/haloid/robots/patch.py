@@ -4,7 +4,7 @@
 frame (m) and inertia about it along the link frame's axes (kg·m², three rows), payload included; joints by name, with
 what changed of damping, frictionloss and armature, the servo's gains kp and kd, the torque it can give (effort), how
 late it acts (delay, s), what its encoder reads beyond the true angle (bias, rad) and the impedance of its dry friction
-(friction_impedance: MuJoCo's solimpfriction, where 1 is friction that sticks); all in SI units. `servos` tells whether
+(friction_impedance: MuJoCo's solimpfriction, where 1 is friction that sticks); all in SI units. `servos` says whether
 the gains were identified or are merely those the robot was recorded with, `simulation` what the values hold for.
 
     {"format": "haloid-patch-1", "robot": "g1",
@@ -62,7 +62,7 @@ class Patch:
     """The step (s) and the solver's tolerance that the values hold for: `SIMULATION`."""
 
     def without_recorded_servos(self) -> "Patch":
-        """For who drives the robot with gains of his own: gains that were not identified say nothing about it."""
+        """For anyone who drives the robot with other gains: gains that were not identified say nothing about it."""
         if self.servos != "recorded":
             return self
         joints = {
@@ -150,7 +150,7 @@ def write_patch(patch: Patch, path: str | Path) -> None:
 
 
 def read_patch(path: str | Path) -> Patch:
-    """Read `patch.json`. Whether its links and joints exist is known once it is applied."""
+    """Read `patch.json`. Whether its links and joints exist is checked when it is applied."""
     path = Path(path)
     try:
         document = json.loads(path.read_text(encoding="utf-8"))

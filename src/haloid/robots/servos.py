@@ -1,4 +1,4 @@
-"""Robots, the drives: one ideal servo or torque motor a joint in place of a spec's own actuators.
+"""Robots, the drives: one ideal servo or torque motor per joint in place of a spec's own actuators.
 
 A servo's torque is clip(kp·(ctrl − q) − kd·dq, effort range). The limit sits on the actuator, not on the joint: only
 then does MuJoCo's `implicitfast` know that a saturated servo has no velocity derivative.
@@ -53,7 +53,7 @@ def model_gains(spec: mujoco.MjSpec) -> Gains:
 def set_servos(spec: mujoco.MjSpec, kp: Mapping[str, float], kd: Mapping[str, float]) -> None:
     """Replace all actuators, in place, by position servos of the joints in `kp` (N·m/rad) and `kd` (N·m·s/rad).
 
-    They bear their joints' names and come in model joint order. Keyframes' targets become their joint positions.
+    They are named after their joints and come in model joint order. Keyframes' targets become their joint positions.
     """
     if set(kp) != set(kd):
         raise UnequalGainsError([j for j in kp if j not in kd], [j for j in kd if j not in kp])
@@ -88,7 +88,7 @@ def _fresh_actuators(spec: mujoco.MjSpec, joint_names: Sequence[str]) -> dict[st
 
 
 def _delete_actuators(spec: mujoco.MjSpec, keep_sensors_of: Sequence[str]) -> None:
-    """Rotor inertia and friction that sat on an actuator move to its joint; sensors of vanished actuators go."""
+    """Rotor inertia and friction of an actuator move to its joint; sensors of vanished actuators go."""
     for sensor in list(spec.sensors):
         if sensor.objtype == mujoco.mjtObj.mjOBJ_ACTUATOR and sensor.objname not in keep_sensors_of:
             spec.delete(sensor)

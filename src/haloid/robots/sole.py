@@ -1,8 +1,8 @@
-"""Sole: the flat underside of a foot, known from the geometry that collides, and how a leg's joints turn it.
+"""Sole: the flat underside of a foot, taken from the collision geometry, and how a leg's joints turn it.
 
 In: a robot's model and a foot. Out: how high its sole is, points of the sole in the foot's frame, and the joints that
 turn about an axis of the world. Feet stand flat
-and level in the zero configuration (all joints 0, root upright), which is what makes the plane of a sole known.
+and level in the zero configuration (all joints 0, root upright), which defines the plane of the sole.
 """
 
 from collections.abc import Sequence
@@ -61,5 +61,5 @@ def _box_corners_w_m(model: mujoco.MjModel, data: mujoco.MjData, foot_id: int) -
         in_geom_m = model.geom_aabb[geom, :3] + signs * model.geom_aabb[geom, 3:]
         corners.append(data.geom_xpos[geom] + in_geom_m @ data.geom_xmat[geom].reshape(3, 3).T)
     if not corners:
-        raise HaloidError(f"{model.body(foot_id).name} has no collision geometry that tells where its sole is")
+        raise HaloidError(f"{model.body(foot_id).name} has no collision geometry that shows where its sole is")
     return np.concatenate(corners)

@@ -1,4 +1,4 @@
-"""The root of a clamped robot: joints alone tell where it is, since one link of the robot stands still.
+"""The root of a clamped robot: the joints alone determine where it is, since one link of the robot stands still.
 
 In: a trajectory of joints and velocities, the clamped model (re-rooted, robots/clamp.py) and the root's name. Out: the
 same trajectory with the root's pose and velocities, by forward kinematics (HALO III-A).

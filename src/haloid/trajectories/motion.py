@@ -26,7 +26,7 @@ class Motion:
     trajectory: FloatingTrajectory
     """Velocities included."""
     bodies: BodyStates
-    """The first one is the root."""
+    """The first is the root."""
 
     def __len__(self) -> int:
         return len(self.trajectory)
@@ -107,7 +107,7 @@ def motion_of(frames: FloatingTrajectory, robot: str | mujoco.MjModel = DEFAULT_
 
 
 def continuous_quats(quat_wxyz: np.ndarray) -> np.ndarray:
-    """Unit quaternions of which none is on the other side of its predecessor; q and −q are the same rotation."""
+    """Unit quaternions with signs chosen so that neighbours are close; q and −q are the same rotation."""
     quat = quat_wxyz / np.linalg.norm(quat_wxyz, axis=1, keepdims=True)
     flips = np.sum(quat[1:] * quat[:-1], axis=1) < 0
     return quat * np.where(np.concatenate([[False], np.cumsum(flips) % 2 == 1]), -1.0, 1.0)[:, None]

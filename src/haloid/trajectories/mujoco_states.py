@@ -31,11 +31,11 @@ def states_of(model: mujoco.MjModel, trajectory: Trajectory) -> ModelStates:
 
 
 def floating_root(model: mujoco.MjModel) -> int:
-    """The body that bears the free joint."""
+    """The body that has the free joint."""
     for joint in range(model.njnt):
         if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE:
             return int(model.jnt_bodyid[joint])
-    raise HaloidError("the robot has no free joint, so it cannot move about; motions need a floating robot such as g1")
+    raise HaloidError("the robot has no free joint, so it cannot move freely; motions need a floating robot such as g1")
 
 
 def qpos_of(model: mujoco.MjModel, trajectory: Trajectory) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A rollout: what a robot did under a policy or a log's commands, one episode after the other.
+"""A rollout: what a robot did under a policy or a log's commands, episode by episode.
 
 At row t of an episode the robot is in the state of row t, and the target and the action of row t act from that instant
 until row t + 1, at which it is in the state of row t + 1. (With a delay, a target reaches the servos `delay_s` later.)
@@ -18,7 +18,7 @@ ROOT = {"root_pos_w_m": 3, "root_quat_wxyz": 4, "root_lin_vel_w_m_s": 3, "root_a
 """Arrays of a floating robot's root and their widths; a rollout has all of them or none."""
 QUATERNION_SLACK = 1e-3
 STEP_SLACK = 0.5
-"""Rows of an episode are a control period apart, give or take this part of it: logs of real robots jitter."""
+"""Rows of an episode are a control period apart, within this share of it: logs of real robots jitter."""
 
 
 class RolloutError(HaloidError):
@@ -57,7 +57,7 @@ class Rollout:
     time_s: np.ndarray
     """(T,) increasing within an episode."""
     action: np.ndarray
-    """(T, m) what the policy said."""
+    """(T, m) the policy's output."""
     action_meaning: str
     """How an action becomes a target, in words."""
     episodes: tuple[Episode, ...]
@@ -98,7 +98,7 @@ class Rollout:
 
 
 def check(rollout: Rollout) -> None:
-    """Raise RolloutError for the first thing that is not as the format says."""
+    """Raise RolloutError for the first violation of the format."""
     trajectory, rows = rollout.trajectory, len(rollout)
     joints = len(trajectory.joint_names)
     if not 0 < trajectory.rate_hz < np.inf:
@@ -190,5 +190,5 @@ def _check_time(rollout: Rollout) -> None:
         raise RolloutError(
             "time",
             found=f"{steps[row] / rollout.trajectory.rate_hz:.4g} s between rows {row} and {row + 1}",
-            expected=f"{1 / rollout.trajectory.rate_hz:.4g} s within an episode (a gap begins a new one)",
+            expected=f"{1 / rollout.trajectory.rate_hz:.4g} s within an episode (a gap starts a new one)",
         )

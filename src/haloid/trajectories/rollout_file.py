@@ -1,6 +1,6 @@
-"""The file of a rollout: NAME.npz, format haloid-rollout-1, arrays and one json text, nothing that is run.
+"""The file of a rollout: NAME.npz, format haloid-rollout-1, arrays and one json text, nothing executable.
 
-docs/rollouts.md says what every array and every key means. Reading refuses what is not as it says there.
+docs/rollouts.md explains every array and every key. Reading refuses what does not conform to it.
 """
 
 import json
@@ -35,7 +35,7 @@ def write_rollout(rollout: Rollout, path: Path) -> Path:
     size = sum(values.nbytes for values in arrays.values())
     if size > MOST_BYTES:
         raise HaloidError(
-            f"{file}: the rollout has {size:,} bytes; expected at most {MOST_BYTES:,}. Save fewer or shorter runs"
+            f"{file}: the rollout takes {size:,} bytes; expected at most {MOST_BYTES:,}. Save fewer or shorter runs"
         )
     contents: dict[str, Any] = {"meta": np.array(json.dumps(_meta(rollout), indent=1)), **arrays}
     with atomic_file(file) as beside, beside.open("wb") as stream:
@@ -184,6 +184,6 @@ def _episodes(meta: dict[str, Any], rows: int) -> tuple[Episode, ...]:
 
 
 def _fell_row(entry: dict[str, Any]) -> int | None:
-    """Of an episode; a file that only says that the robot fell means: somewhere, seen in the last row."""
+    """Of an episode; a file that only says that the robot fell does not say when: the last row is taken."""
     row = entry.get("fell_row")
     return int(row) if row is not None else int(entry["end"]) - 1 if entry["fell"] else None

@@ -1,4 +1,4 @@
-"""Skills, arithmetic: rotations of whole batches, quaternions wxyz in the last axis, in the arrays' own precision."""
+"""Arithmetic of rotations, whole batches at once: quaternions wxyz in the last axis, in the arrays' own precision."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A trajectory: the states of one robot over time, and what it was told to do where that is known.
+"""A trajectory: the states of one robot over time, and its commands where they are known.
 
 Rows are `rate_hz` apart. Positions and linear velocities of the root are in world axes, its angular velocity in the
 root's own axes: MuJoCo's qpos and qvel of a free joint. A robot with a fixed base has no root. A row's target acts from
@@ -43,13 +43,13 @@ class Trajectory:
 
 @dataclass(frozen=True, kw_only=True)
 class FloatingTrajectory(Trajectory):
-    """Of a robot that moves about: its root's pose is known."""
+    """Of a robot that moves freely: its root's pose is known."""
 
     root_pos_w_m: np.ndarray = field()
     root_quat_wxyz: np.ndarray = field()
 
     def poses(self) -> "FloatingTrajectory":
-        """Without velocities and targets: what is left to start from where the poses are to be changed."""
+        """Without velocities and targets, which no longer hold once poses are changed."""
         return FloatingTrajectory(
             rate_hz=self.rate_hz,
             joint_names=self.joint_names,

@@ -35,7 +35,9 @@ def test_check_reports_every_file_and_goes_on(recordings: Path, tmp_path: Path, 
     capsys.readouterr()
     assert cli.main(["rollouts", "check", str(cut), str(tmp_path / "none.npz"), str(good)]) == 1
     out, err = capsys.readouterr()
-    assert_words(err, f"{cut}: the file is no zip archive", f"{tmp_path / 'none.npz'} cannot be read", "2 of 3 files")
+    assert_words(
+        err, f"{cut}: the file is not a zip archive", f"{tmp_path / 'none.npz'} cannot be read", "2 of 3 files"
+    )
     assert_words(out, f"{good}: 1 episode")
 
 

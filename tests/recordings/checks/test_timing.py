@@ -37,7 +37,9 @@ def test_a_clock_in_no_sensible_unit(recording):
 
 def test_a_repeated_time_names_the_row(run):
     run.set_cell("time", 12, "0.2")
-    assert_words(run.error(), "column 'time', row 12 (line 13): time 0.2 s stands in the row before too", "Remove the")
+    assert_words(
+        run.error(), "column 'time', row 12 (line 13): time 0.2 s is also that of the row before", "Remove the"
+    )
 
 
 def test_a_duplicated_row_is_called_one_and_never_allowed(run):

@@ -83,7 +83,7 @@ def test_a_frozen_encoder_is_a_warning(recording, caplog):
 
 def test_repeated_samples_are_a_warning(recording, caplog):
     validate(replace(recording, q_rad=recording.q_rad[np.arange(60) // 2]))
-    assert_words(caplog.text, "51 % of the rows repeat the row before's angles")
+    assert_words(caplog.text, "51 % of the rows repeat the angles of the row before")
 
 
 def test_the_message_names_the_file_it_came_from(recording):

@@ -56,7 +56,7 @@ def test_a_missing_joint_is_named_with_the_column_it_might_be(run, channel):
     assert_words(
         run.error(),
         f"column '{channel}:{KNEE}': the column is missing",
-        f"Is it the column '{channel}_{KNEE}'? Then rename it to '{channel}:{KNEE}'.",
+        f"Is it the column '{channel}_{KNEE}'? If so, rename it to '{channel}:{KNEE}'.",
     )
 
 
@@ -66,7 +66,7 @@ def test_many_missing_joints_make_one_message(run):
         run.error(),
         "column 'q:left_wrist_roll_joint': the column is missing (and 2 more: 'q:left_wrist_pitch_joint',",
         "29 actuated joints of robot 'g1'",
-        "name a robot model with just the joints that were recorded",
+        "name a robot model that has only the recorded joints",
     )
 
 
@@ -78,7 +78,7 @@ def test_a_missing_time_column_is_found_under_other_names(run, name):
 
 def test_a_duplicated_column_is_named(run):
     run.rename(f"target:{KNEE}", f"q:{KNEE}")
-    assert_words(run.error(), f"line 1: column 'q:{KNEE}' stands there 2 times (columns 5 and 34)", "Keep one")
+    assert_words(run.error(), f"line 1: column 'q:{KNEE}' appears 2 times (columns 5 and 34)", "Keep one")
 
 
 def test_targets_missing_in_position_mode(run):
@@ -117,7 +117,7 @@ def test_a_short_row_in_the_middle(run):
     rows = run.rows()
     del rows[12][-4:]
     run.write_rows(rows)
-    assert_words(run.error(), "row 12 (line 13): the row has 55 cells, the header 59", "Mend or remove the line")
+    assert_words(run.error(), "row 12 (line 13): the row has 55 cells, the header 59", "Fix or remove the line")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_short_row_in_the_middle(run):
         (b"time,q:a\n0,1\ntime,q:a\n", ["row 2 (line 3): the header line appears again", "split the file"]),
         ("time,q:a\n0,1\n".encode("utf-16"), ["UTF-16", "CSV UTF-8"]),
         (b"time,q:a\n0,1\n0,\xff\n", ["line 3: byte 0xff is not UTF-8"]),
-        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), ["line 1: byte 0x89 is not UTF-8", "damaged, or no csv"]),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), ["line 1: byte 0x89 is not UTF-8", "damaged, or not a csv"]),
     ],
 )
 def test_a_file_that_is_no_csv_of_numbers(run, content, words):

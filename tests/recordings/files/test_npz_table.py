@@ -32,7 +32,7 @@ def test_numpys_own_files_are_read(arrays, recording, tmp_path, savez, caplog):
     read = read_recording(tmp_path / "run")
     np.testing.assert_array_equal(read.q_rad, recording.q_rad)
     assert list(read.extra) == ["imu"]
-    assert_words(caplog.text, "ignoring arrays that are no columns of numbers: 'camera', 'words'")
+    assert_words(caplog.text, "ignoring arrays that are not columns of numbers: 'camera', 'words'")
 
 
 def test_the_json_may_be_bytes_and_numbers_of_any_type(arrays, tmp_path):
@@ -81,9 +81,9 @@ def test_files_that_are_no_npz(arrays, tmp_path):
     file.write_bytes(b"")
     assert_words(error(file), f"{file}: the file is empty")
     file.write_bytes(b"time,q\n")
-    assert_words(error(file), "the file is no zip archive, or a damaged one", "copy or record it again")
+    assert_words(error(file), "the file is not a zip archive, or is damaged", "copy or record it again")
     file.write_bytes((tmp_path / "valid.npz").read_bytes()[:-100])
-    assert_words(error(file), "the file is no zip archive, or a damaged one", "cut off")
+    assert_words(error(file), "the file is not a zip archive, or is damaged", "cut off")
 
 
 def test_a_zip_bomb_is_not_unpacked(arrays, tmp_path, monkeypatch):

@@ -70,7 +70,7 @@ CONTENT = {
     "no states": (lambda c: without(c, "/lowstate"), ("no unitree_hg/msg/LowState", "Record the topic /lowstate too")),
     "another robot's type": (
         lambda c: retyped(c, "/lowstate", "unitree_go/msg/LowState"),
-        ("no unitree_hg/msg/LowState", "of another robot: haloid reads unitree_hg (G1, H1-2), not unitree_go"),
+        ("no unitree_hg/msg/LowState", "from another robot: haloid reads unitree_hg (G1, H1-2), not unitree_go"),
     ),
     "a type of no use": (lambda c: retyped(c, "/lowcmd", "std_msgs/msg/String"), ("/lowcmd (std_msgs/msg/String",)),
     "nothing at all": (lambda c: c.messages.clear(), ("no unitree_hg/msg/LowState",)),
@@ -137,7 +137,7 @@ def test_spoilt_files(content, options, tmp_path):
     connection.close()
     assert_words(message_of(database, options), "no such table: topics", "a rosbag2 database")
     (tmp_path / "notes.txt").write_text("hello")
-    assert_words(message_of(tmp_path / "notes.txt", options), "the file is no log that haloid knows")
+    assert_words(message_of(tmp_path / "notes.txt", options), "the file is not a log that haloid knows")
 
 
 def test_a_cut_off_tail_is_salvaged(content, options, tmp_path):
@@ -166,7 +166,7 @@ def test_a_cut_off_database_is_salvaged(content, options, tmp_path):
     assert 600 < len(recording.time_s) < 900
     assert_words(recording.note, "bag_0.db3 is damaged", "were salvaged")
     file.write_bytes(data[: len(data) // 3])
-    assert_words(message_of(file, options), "the database cannot be read", "mend it with sqlite3's .recover")
+    assert_words(message_of(file, options), "the database cannot be read", "repair it with sqlite3's .recover")
 
 
 @pytest.mark.parametrize("kind", ["mcap", "packed", "db3"])

@@ -125,7 +125,7 @@ def test_arrays_by_channel(swing: Recording, tmp_path: Path, kind: str):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("timestamp_ms", "stempel", "there is no column of time"),
+        ("timestamp_ms", "stempel", "there is no time column"),
         ("q_des_", "wanted_", "there are no commands"),
         ("q_des_7", "x", "the channel target has 28 joints; missing: 'right_hip_roll_joint'"),
     ],
@@ -224,7 +224,7 @@ def test_a_mapping_in_a_file(tmp_path: Path):
         (["time=t", "q=1-2"], "2 columns for the robot's 3 joints"),
         (["time=t", "q:elbows=a1"], "Did you mean 'q:elbow'?"),
         (["time=t", "q=a{}"], "there are no commands"),
-        (["q=a{}"], "there is no column of time"),
+        (["q=a{}"], "there is no time column"),
     ],
 )
 def test_a_mapping_that_does_not_fit(arm_table, tmp_path: Path, words: list[str], message: str):

@@ -173,7 +173,7 @@ def test_a_model_that_does_not_come_back_is_refused_and_nothing_written(tmp_path
     with pytest.raises(WriteMjcfError) as refused:
         write_mjcf(spec, path)
     assert str(refused.value) == (
-        "MuJoCo wrote the model such that qpos0 differs when it is read back. "
+        "qpos0 changes when MuJoCo writes the model and reads it back. "
         "Simplify the robot's file around what is named, or report this with the file"
     )
     assert [file.name for file in tmp_path.iterdir()] == ["calibrated.xml"]

@@ -259,7 +259,7 @@ def test_what_is_left_out_is_said(caplog):
     with caplog.at_level(logging.WARNING):
         urdf_text(spec)
     assert caplog.messages == [
-        "left out of the URDF what stands in the world beside the robot: table",
+        "left out of the URDF, as it is not part of the robot:table",
         "the URDF of 'arm' leaves out: joint springs (1), equality constraints (1)",
     ]
 
@@ -283,7 +283,7 @@ UNNAMED_JOINT = "<body name='a'><joint/><geom size='.1'/></body>"
             "the model holds 2 things that move independently: a, b. "
             "URDF describes one robot; delete the others from the spec",
         ),
-        (UNNAMED_BODY, "the number of links without a name is 1; URDF needs a name for each"),
+        (UNNAMED_BODY, "links without a name: 1; URDF needs a name for each"),
         (UNNAMED_JOINT, "the link 'a' has a joint without a name; URDF needs one"),
     ],
 )

@@ -78,7 +78,7 @@ class Config:
     rollout: bool = False
     """Write NAME.rollout.npz too: the robot's true motion and the targets, as haloid rollouts check reads them."""
     seed: int = 0
-    """Seed of the first run; the next runs count on from it."""
+    """Seed of the first run; the next runs count up from it."""
 
 
 def run(config: Config) -> None:

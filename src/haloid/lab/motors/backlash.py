@@ -1,4 +1,4 @@
-"""Backlash: play between the gears. When the torque changes sign, the rotor first crosses the gap and turns nothing.
+"""Backlash: play between the gears. When the torque changes sign, the rotor first crosses the gap, turning nothing.
 
 In: the gears' torque. Out: what reaches the joint. The place of the rotor in its gap, between −gap/2 and +gap/2, is the
 state; it crosses at a constant speed and passes torque on at the end where it pushes.

@@ -17,7 +17,7 @@ MIN_ROWS = 10
 MIN_DURATION_S = 0.5
 MIN_PERIOD_S = 1e-4
 MAX_PERIOD_S = 1.0
-"""A control loop slower than this is a clock in another unit; a millisecond clock at 1 kHz has period 1 exactly."""
+"""A control loop slower than this is a clock in another unit; a millisecond clock at 1 kHz has the period 1."""
 JITTER_NOTICED_PERIODS = 0.01
 JITTER_ALLOWED_PERIODS = 0.2
 _TYPICAL_PERIOD_S = 0.01
@@ -57,7 +57,7 @@ def _check_increasing(time_s: np.ndarray, steps_s: np.ndarray, q_rad: np.ndarray
     now_s, before_s = float(time_s[row]), float(time_s[row - 1])
     if now_s == before_s:
         copied = np.array_equal(q_rad[row], q_rad[row - 1])
-        found = f"time {now_s!r} s stands in the row before too" + (", which is the same row" if copied else "")
+        found = f"time {now_s!r} s is also that of the row before" + (", which is the same row" if copied else "")
         next_step = "Remove the duplicated rows, or write the time with more digits."
     elif now_s <= time_s[0]:
         found = f"the clock starts again: {now_s!r} s after {before_s!r} s"
@@ -126,7 +126,7 @@ def _check_jitter(steps_s: np.ndarray, period_s: float, origin: Origin) -> None:
         column=TIME,
         row=worst + 1,
         found=f"{found} ({count} such step{'s' * (count != 1)})",
-        expected=f"stamps within {JITTER_ALLOWED_PERIODS:.0%} of the period (a long step and then a short one: late)",
+        expected=f"stamps within {JITTER_ALLOWED_PERIODS:.0%} of the period (a late one makes a long and a short step)",
         next_step="Take the time from the robot's own clock, or resample the log to an even period.",
     )
 

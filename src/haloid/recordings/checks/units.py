@@ -1,4 +1,4 @@
-"""Validation of magnitudes: angles in radians within the joints' limits, and nothing no robot could do.
+"""Validation of magnitudes: angles in radians within the joints' limits, and nothing that no robot could do.
 
 A posture in degrees gives itself away: 57 is no joint angle in radians, and targets or velocities that are 57 times
 what the encoders say are in degrees.
@@ -40,7 +40,7 @@ def check_units(recording: Recording, model: mujoco.MjModel | None, origin: Orig
 
 
 def channel_arrays(recording: Recording) -> dict[str, np.ndarray]:
-    """The arrays per recording has, by channel; constant gains are `(n,)`, all others `(T, n)`."""
+    """The arrays a recording has, by channel; constant gains are `(n,)`, all others `(T, n)`."""
     arrays = (
         recording.q_rad,
         recording.target_rad,
@@ -110,9 +110,9 @@ def _outside_limits(column: str, row: int, value: float, limits: np.ndarray, ori
     if abs(value) > _DEGREES_UP_TO:
         next_step = "No angle is that large: the value is damaged, check the log's converter."
     elif abs(value) > _DEGREES_FROM_RAD:
-        next_step = f"It looks like degrees: {_CONVERT} all angles of the recording that are."
+        next_step = f"It looks like degrees: {_CONVERT} all angles that are in degrees."
     else:
-        next_step = "Check the joint's zero, its sign and the order of the columns; angles in degrees look so too."
+        next_step = "Check the joint's zero, its sign and the order of the columns; degrees look like this too."
     return origin.data_error(
         column=column,
         row=row,
@@ -134,7 +134,7 @@ def _check_targets(recording: Recording, limits: np.ndarray, origin: Origin) -> 
             row=row,
             found=f"found {target_rad[row, j]:.6g}",
             expected=f"radians, between {-MAX_ANGLE_RAD:.4g} and {MAX_ANGLE_RAD:.4g}",
-            next_step=f"It looks like degrees: {_CONVERT} all targets that are.",
+            next_step=f"It looks like degrees: {_CONVERT} all targets that are in degrees.",
         )
     slope = _degrees_slope(recording.q_rad, target_rad)
     if slope:

@@ -1,6 +1,6 @@
 """Validation: whether a recording, wherever it comes from, can be used. One clear error, or none.
 
-Comes in: a `Recording`, and the robot's model to check joints, limits and the clamped link against. Small flaws
+In: a `Recording`, and the robot's model to check joints, limits and the clamped link against. Small flaws
 (time jitter, an angle just outside its limits, an encoder that never moves) are logged as warnings.
 """
 
@@ -19,7 +19,7 @@ from haloid.robots.load import actuated_joints
 QUATERNION_NORM_TOLERANCE = 1e-3
 LARGEST_ENCODER_STEP_RAD = 0.1
 REPEATED_ROWS_NOTICED = 0.1
-"""The fraction of rows with exactly the row before's angles from which the log is suspected of repeating samples."""
+"""From this share of rows with exactly the angles of the row before, the log is suspected of repeating samples."""
 _SUPPORTS = ("single", "double")
 _ACTUATIONS = ("position", "torque")
 
@@ -35,7 +35,7 @@ def validate(
 ) -> None:
     """Raises `RecordingError` for the most useful defect. Without `model`, joints and limits go unchecked.
 
-    `origin` tells where the cells stand; by default that follows from the recording's source.
+    `origin` says where the cells are; by default that follows from the recording's source.
     """
     origin = origin or origin_of(recording)
     _check_shapes(recording, origin)
@@ -237,7 +237,7 @@ def _warn_of_still_encoders(recording: Recording, origin: Origin) -> None:
     repeated = float(np.mean((np.diff(recording.q_rad, axis=0) == 0).all(axis=1)))
     if repeated > REPEATED_ROWS_NOTICED and len(frozen) < len(recording.joint_names):
         logger.warning(
-            "%s: %.0f %% of the rows repeat the row before's angles: logged faster than the encoders are read?",
+            "%s: %.0f %% of the rows repeat the angles of the row before: logged faster than the encoders are read?",
             origin.data_file,
             100 * repeated,
         )

@@ -26,7 +26,7 @@ def assemble(
     actuated: Sequence[str],
     origin: Origin,
 ) -> Recording:
-    """The recording, yet to be validated. Columns the actuation mode has no use for are kept in `extra`."""
+    """The recording, yet to be validated. Columns that the actuation mode does not use are kept in `extra`."""
     mode = metadata.actuation if metadata.actuation in _USED else "position"
     for key, by_joint in (("kp", metadata.kp), ("kd", metadata.kd), ("encoder_step", metadata.encoder_step)):
         _check_joints(key, by_joint or {}, actuated, robot, origin)

@@ -16,12 +16,12 @@ CHANNELS: dict[str, str] = {
     "kp": "N·m/rad",
     "kd": "N·m·s/rad",
 }
-"""The channels per joint can have, and their units."""
+"""The channels a joint can have, and their units."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a file by name, each `(T,)`, before anything is known of the robot."""
+    """The columns of a file by name, each `(T,)`, before anything is known about the robot."""
 
     columns: dict[str, np.ndarray]
     row_lines: Sequence[int] | None = None
@@ -86,7 +86,7 @@ def missing_joints_error(
         found=f"the column is missing{others}",
         expected=f"a {channel}:JOINT column for each of the {len(actuated)} actuated joints of robot {shown(robot)}",
         next_step=f"{_offered(names[0], list(columns.extra))}"
-        "Add what is missing, or name a robot model with just the joints that were recorded.",
+        "Add what is missing, or name a robot model that has only the recorded joints.",
     )
 
 
@@ -109,4 +109,4 @@ def _offered(name: str, candidates: Sequence[str]) -> str:
 
 
 def _offer(column: str, name: str) -> str:
-    return f"Is it the column {shown(column)}? Then rename it to {shown(name)}. "
+    return f"Is it the column {shown(column)}? If so, rename it to {shown(name)}. "

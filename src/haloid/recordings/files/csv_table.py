@@ -17,7 +17,7 @@ from haloid.recordings.errors import Origin, RecordingError, listed, shown
 from haloid.recordings.files.columns import Table, is_used
 
 MAX_DATA_BYTES = 1_000_000_000
-"""A day of 29 joints at 50 Hz; larger files are not one run of a robot."""
+"""A day of 29 joints at 50 Hz; larger files are not a single run."""
 _EMPTY_CELLS = {"", "na", "n/a", "#n/a", "null", "none", "-"}
 
 logger = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ def decoded(data: bytes, file: str) -> str:
             f"line {line}",
             found=f"byte 0x{data[error.start]:02x} is not UTF-8 text",
             expected="a csv file in UTF-8",
-            next_step="The file is damaged, or no csv: copy it again or save it as UTF-8.",
+            next_step="The file is damaged, or not a csv: copy it again or save it as UTF-8.",
         ) from error
 
 
@@ -105,7 +105,7 @@ def _header(text: str, line: int, file: str) -> list[str]:
     problem = None
     if _are_numbers(names):
         next_step = (
-            "Add the header line (time, q:JOINT, ...), or say what is in it: haloid convert --columns time=0 ..."
+            "Add the header line (time, q:JOINT, ...), or say what its columns are: haloid convert --columns time=0 ..."
         )
         problem = "the first line holds numbers, not names", next_step
     elif len(names) == 1 and (";" in text or "\t" in text):
@@ -116,7 +116,7 @@ def _header(text: str, line: int, file: str) -> list[str]:
     elif len(set(names)) < len(names):
         first = Counter(names).most_common(1)[0][0]
         places = [i + 1 for i, name in enumerate(names) if name == first]
-        found = f"column {shown(first)} stands there {len(places)} times (columns {places[0]} and {places[1]})"
+        found = f"column {shown(first)} appears {len(places)} times (columns {places[0]} and {places[1]})"
         problem = found, "Keep one of them."
     if problem:
         expected = "one header line of distinct, comma-separated names"
@@ -128,7 +128,7 @@ def _numbers(
     rows: list[tuple[int, str]], names: list[str], header: str, origin: Origin
 ) -> tuple[np.ndarray, list[str]]:
     """The `(T, columns)` values, and the unused columns that hold text."""
-    values = array("d")  # grows with what was really read, whatever the header promises
+    values = array("d")  # grows with what was actually read, whatever the header promises
     text_columns: dict[str, None] = {}
     for row, (_, line) in enumerate(rows):
         cells = _cells(line)
@@ -168,7 +168,7 @@ def _number(cell: str, column: str, row: int, text_columns: dict[str, None], ori
 def _wrong_cell_count(
     row: int, row_count: int, line: str, cells: list[str], names: list[str], origin: Origin
 ) -> RecordingError:
-    next_step = "Mend or remove the line; if others look the same, write the log again."
+    next_step = "Fix or remove the line; if others look the same, write the log again."
     if row == row_count - 1 and len(cells) < len(names):
         next_step = "The file is cut off in its last line: copy it again, or delete that line."
     elif len(cells) >= 2 * len(names) - 1:

@@ -13,7 +13,7 @@ from haloid.recordings.errors import RecordingError, listed, near_miss, shown
 
 FORMAT = "haloid-recording-1"
 MAX_CHARS = 250_000
-"""A hundred joints' gains and a long note take a tenth of it."""
+"""The gains of a hundred joints and a long note take a tenth of it."""
 _KEYS_REQUIRED = ("format", "robot", "clamp")
 _KEYS_OPTIONAL = ("support", "actuation", "kp", "kd", "payload", "note", "clamp_pose", "encoder_step")
 
@@ -88,7 +88,7 @@ def json_object(text: str, file: str) -> dict:
             file,
             found=f"the json has {len(text):,} characters",
             expected=f"at most {MAX_CHARS:,}",
-            next_step="Give the recording's own json: the rows belong into the csv.",
+            next_step="Give the recording's own json: the rows belong in the csv.",
         )
     try:
         values = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
@@ -146,9 +146,9 @@ def _refuse_constant(constant: str) -> None:
 def _check_format(value: object, file: str) -> None:
     if value == FORMAT:
         return
-    next_step = f"Write {shown(FORMAT)} if this is a recording; `haloid convert` makes one of other logs."
+    next_step = f"Write {shown(FORMAT)} if this is a recording; `haloid convert` makes one from other logs."
     if isinstance(value, str) and value.startswith("haloid-recording-"):
-        next_step = "The file is of another version of the format: update haloid, or convert the log again."
+        next_step = "The file has another version of the format: update haloid, or convert the log again."
     elif isinstance(value, str) and value.startswith("haloid-"):
         next_step = "This is another of haloid's files: give the recording's json."
     raise _error(file, "format", found=f"found {shown(value)}", expected=shown(FORMAT), next_step=next_step)
@@ -159,7 +159,7 @@ def _error(file: str, key: str, *, found: str, expected: str, next_step: str) ->
 
 
 _WRONG = object()
-"""What a field's parser returns for a value it cannot take."""
+"""What a field's parser returns for a value it does not accept."""
 
 
 def _text(value: object) -> Any:

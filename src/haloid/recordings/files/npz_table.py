@@ -29,7 +29,7 @@ def read_npz_table(path: Path, origin: Origin) -> tuple[Table, str]:
     row_count = next((len(values) for name, values in arrays.items() if name == TIME and values.ndim == 1), None)
     ignored = [name for name, values in arrays.items() if not is_used(name) and not _is_column(values, row_count)]
     if ignored:
-        logger.warning("%s: ignoring arrays that are no columns of numbers: %s", path, listed(ignored))
+        logger.warning("%s: ignoring arrays that are not columns of numbers: %s", path, listed(ignored))
     columns = {name: values for name, values in arrays.items() if name not in ignored}
     for name, values in columns.items():
         if not _is_column(values, row_count):
@@ -50,7 +50,7 @@ def read_npz_arrays(path: Path, origin: Origin) -> dict[str, np.ndarray]:
 def _text(meta: np.ndarray, origin: Origin) -> str:
     try:
         if meta.size == 1 and meta.dtype.kind == "U":
-            # decoded by hand: numpy makes strings of characters that do not exist
+            # decoded by hand: numpy makes strings of invalid characters
             return meta.astype(meta.dtype.newbyteorder("<")).tobytes().decode("utf-32-le").rstrip("\0")
         if meta.size == 1 and meta.dtype.kind == "S":
             return meta.item().decode("utf-8-sig")

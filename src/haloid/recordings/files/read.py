@@ -1,6 +1,6 @@
 """Reading: NAME.csv with NAME.json, or NAME.npz, becomes a validated `Recording`, its columns in model order.
 
-Comes in: a path. Goes out: a `Recording`, or one `RecordingError` that names file, column and row.
+In: a path. Out: a `Recording`, or one `RecordingError` that names file, column and row.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ def read_recording(path: str | Path, *, allow_gaps: bool = False, described: dic
     """The recording at `path`: NAME.csv or NAME.json (the other beside it), NAME.npz, or NAME without suffix.
 
     With `allow_gaps`, rows missing from the time grid are a warning instead of an error. `described` is the content of
-    NAME.json, for who has read it already.
+    NAME.json, where it has been read already.
     """
     file = _data_file(Path(path))
     if file.suffix.lower() == _NPZ:
@@ -62,7 +62,7 @@ def _data_file(path: Path) -> Path:
         found, next_step = f"both {existing[0].name} and {existing[1].name} exist", "Give the name with its suffix."
     else:
         found = f"there is no file {' or '.join(file.name for file in candidates)}"
-        next_step = "Check the path; `haloid convert` makes recordings of other logs."
+        next_step = "Check the path; `haloid convert` makes recordings from other logs."
     raise RecordingError(str(path), found=found, expected="NAME.csv beside NAME.json, or NAME.npz", next_step=next_step)
 
 

@@ -109,8 +109,8 @@ def _npz_bytes(columns: dict[str, np.ndarray], meta: str) -> bytes:
 def _replace_files(contents: dict[Path, bytes]) -> None:
     """Puts all files in place, the last one being the one a reader looks for first.
 
-    That one is taken away before the others change: a reader meets the old files, none, or the new ones, but never a
-    new json beside an old csv.
+    That one is removed before the others change: a reader finds the old files, none, or the new ones, but never a new
+    json beside an old csv.
     """
     with ExitStack() as stack:
         beside = {file: stack.enter_context(part_beside(file)) for file in contents}

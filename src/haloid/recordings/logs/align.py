@@ -8,7 +8,7 @@
 - Commands are held until the next; a row has the mean of what was held from it until the next row. With several
   commands per row, rows start where commands change most.
 - A row is left out where states or commands around it were lost, or where a joint was not driven: the recording's time
-  jumps there, and no fragment spans it. A loss is passed over where it is shorter than a quarter of a row, or where the
+  jumps there, and no fragment spans it. A loss is ignored where it is shorter than a quarter of a row, or where the
   commands before and after it are the same.
 """
 

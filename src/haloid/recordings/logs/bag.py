@@ -1,6 +1,6 @@
 """Bags: a `.mcap` file, a `.db3` file or a rosbag2 folder becomes the messages of each topic, in order of log time.
 
-Payloads stay undecoded. A file that ends too early or is damaged in places is read as far as it is whole, and a note
+Payloads stay undecoded. A file that ends too early or is damaged in places is read as far as it is intact, and a note
 says what was left out.
 """
 
@@ -35,7 +35,7 @@ class Topic:
     log_time_ns: list[int] = field(default_factory=list)
     payloads: list[bytes] = field(default_factory=list)
     message_count: int = 0
-    """Payloads of types nobody asked for are counted, not kept."""
+    """Payloads of types that were not requested are counted, not kept."""
 
 
 @dataclass
@@ -127,7 +127,7 @@ def _read_mcap(file: Path, wanted: set[str], topics: dict[tuple[str, str], Topic
     with file.open("rb") as stream:
         size = file.stat().st_size
         reader = stream_reader.StreamReader(stream, emit_chunks=True, record_size_limit=size)
-        # A damaged file can fail anywhere in the parser and its decompressors, so any exception means: whole so far.
+        # A damaged file can fail anywhere in the parser and its decompressors, so any exception ends the intact part.
         try:
             for record in reader.records:
                 if not isinstance(record, records.Chunk):
@@ -135,7 +135,7 @@ def _read_mcap(file: Path, wanted: set[str], topics: dict[tuple[str, str], Topic
                     continue
                 try:
                     if record.uncompressed_size > MAX_CHUNK_BYTES:
-                        raise ValueError("a chunk too large to be true")
+                        raise ValueError("an implausibly large chunk")
                     for inner in stream_reader.breakup_chunk(record, validate_crc=True):
                         take(inner)
                 except Exception:
@@ -197,7 +197,7 @@ def _read_tables(
                 str(file),
                 found=f"the database cannot be read ({error})",
                 expected="a rosbag2 database with the tables topics and messages",
-                next_step="The file is damaged or no bag: copy it again, or mend it with sqlite3's .recover.",
+                next_step="The file is damaged or not a bag: copy it again, or repair it with sqlite3's .recover.",
             ) from error
         notes.append(f"{file.name} is damaged ({error}): the {taken:,} messages before that were salvaged")
     finally:

@@ -20,10 +20,10 @@ _TICK_FOLLOWED_SAMPLES = 1001
 _TICK_S = 1e-3
 _TICK_RATE_TOLERANCE = 0.05
 _LATENESS_ALLOWED_S = 0.5
-"""Ticks that differ from the recorder's stamps by more than this between two states have started anew: no clock."""
+"""Ticks that differ from the recorder's stamps by more than this between two states have restarted: not a clock."""
 _REPEATED_WITHIN_PERIODS = 0.25
 _BURST = 0.2
-"""A median step this small against the mean: samples came in bursts."""
+"""A median step this small compared with the mean: samples came in bursts."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Clock:
     kept: np.ndarray
     """(S,) which samples of the stream these are, in this order."""
     number: np.ndarray
-    """(S,) each sample's number in the loop, from 0; where samples were lost, numbers are."""
+    """(S,) each sample's number in the loop, from 0; where samples were lost, numbers are missing."""
     period_s: float
     """The loop's period."""
     duplicates: int
@@ -45,11 +45,11 @@ class Clock:
     source: str
     """Which clock this is, in words."""
     steady: bool = True
-    """Whether the loop has a period; else samples come when they come, and the period is their median distance."""
+    """Whether the loop has a period; otherwise the period is the median distance between samples."""
 
 
 def state_clock(time_s: np.ndarray, content: np.ndarray, tick_ms: np.ndarray | None) -> Clock:
-    """The robot's own clock where it has one that runs, the recorder's otherwise. `content` (S, n) tells duplicates."""
+    """The robot's own clock where it has one that runs, the recorder's otherwise. `content` (S, n) shows duplicates."""
     if tick_ms is not None and _is_clock(time_s, tick_ms):
         return _tick_clock(time_s, tick_ms)
     return recorder_clock(time_s, content)
@@ -121,7 +121,7 @@ def _clock(
 
 
 def _is_clock(time_s: np.ndarray, tick_ms: np.ndarray) -> bool:
-    """Whether the ticks run at a millisecond each, in the order of the log but for the odd late message."""
+    """Whether the ticks run at a millisecond each, in the order of the log except for the odd late message."""
     ticks, first = np.unique(tick_ms, return_index=True)
     if len(ticks) < max(10, 0.5 * len(tick_ms)):
         return False

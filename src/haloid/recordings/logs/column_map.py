@@ -41,7 +41,7 @@ def parse_columns(words: Sequence[str]) -> dict[str, str]:
 
 
 def _from_file(path: Path) -> dict[str, str]:
-    import yaml  # of the few that need it
+    import yaml  # imported late: few need it
 
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))

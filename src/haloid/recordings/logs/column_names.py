@@ -33,7 +33,7 @@ def time_unit_s(column: str) -> float | None:
 
 
 def channel_and_joint_of(column: str, joint_names: Sequence[str], motors: Sequence[str]) -> tuple[str, str] | None:
-    """The channel and the robot's joint a column is of; None for any other column. `motors`: the joint of each slot."""
+    """The channel and joint that a column holds; None for any other column. `motors`: the joint of each slot."""
     lower = column.strip().lower()
     if match := _MOTOR.match(lower):
         kind, slot, word = match.groups()

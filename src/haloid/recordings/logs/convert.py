@@ -1,6 +1,6 @@
 """Conversion: any supported log becomes a validated `Recording` on an even grid, with a note of what was done to it.
 
-What kind of log a path is, its content says. What a log does not hold (robot, clamp, payload) comes from `LogOptions`.
+The content says what kind of log it is. What a log does not hold (robot, clamp, payload) comes from `LogOptions`.
 """
 
 import logging
@@ -113,7 +113,9 @@ def _read(path: Path, options: LogOptions, model: RobotModel, robot: Robot) -> L
         )
     raise RecordingError(
         str(path),
-        found="the folder is no log that haloid knows" if path.is_dir() else "the file is no log that haloid knows",
+        found="the folder is not a log that haloid knows"
+        if path.is_dir()
+        else "the file is not a log that haloid knows",
         expected=KINDS,
         next_step="Give the log itself, or write NAME.csv and NAME.json as the recording format describes.",
     )
@@ -168,7 +170,7 @@ def _encoder_step_rad(log: Log, aligned: Aligned) -> np.ndarray | None:
 
 
 def _note(log: Log, aligned: Aligned) -> list[str]:
-    """What a user of the recording should know of how it was made."""
+    """What a user of the recording should know about how it was made."""
     sensed, sent = aligned.state_clock, aligned.command_clock
     lines = [f"converted from {log.source.name}", *log.notes]
     if log.commands.kp is not None:

@@ -62,7 +62,7 @@ def _info(file: Path) -> dict:
 
 
 def _columns(path: Path, info: dict, feature: str, joint_names: Sequence[str]) -> list[int]:
-    """Where in the feature each joint stands."""
+    """Where each joint is in the feature."""
     names = info[feature]
     if isinstance(names, dict) and len(names) == 1:
         names = next(iter(names.values()))
@@ -82,7 +82,7 @@ def _columns(path: Path, info: dict, feature: str, joint_names: Sequence[str]) -
                 f"feature {shown(feature)}",
                 found=f"there is no joint {shown(joint)} among {listed(plain)}",
                 expected=f"the robot's {len(joint_names)} actuated joints",
-                next_step=f"{did_you_mean(joint, plain)}Give the robot the dataset is of, or rename its columns.",
+                next_step=f"{did_you_mean(joint, plain)}Give the robot of the dataset, or rename its columns.",
             )
     return [plain.index(joint) for joint in joint_names]
 

@@ -1,7 +1,7 @@
 """A log: what a robot wrote, before states and commands share a clock. Every reader ends here.
 
 States and commands are separate streams with times of their own, in s on one recorder's clock; they may be late, lost
-or doubled. `align` puts them on one grid.
+or duplicated. `align` puts them on one grid.
 """
 
 import importlib
@@ -36,7 +36,7 @@ class States:
     """What the encoders said."""
 
     time_s: np.ndarray
-    """(S,) when the recorder got it."""
+    """(S,) when the recorder received it."""
     q_rad: np.ndarray
     """(S, n)"""
     dq_rad_s: np.ndarray | None = None
@@ -60,7 +60,7 @@ class Commands:
     tau_nm: np.ndarray | None = None
     """(C, n) commanded torques, in torque mode."""
     driven: np.ndarray | None = None
-    """(C,) whether every joint was driven; None: it was."""
+    """(C,) whether every joint was driven; None: all were."""
 
 
 @dataclass(frozen=True)

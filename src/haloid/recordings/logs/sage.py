@@ -1,7 +1,7 @@
 """SAGE's logs: a folder with control.csv, state_motor.csv and event.csv of one run, stamped in microseconds.
 
-Rows hold JSON lists of positions in rad (and velocities, torques), in the order of the robot's joints: the files bear
-no names. A joint called gripper is logged as LeRobot does, 0 closed to 1 open: that becomes the joint's range.
+Rows hold JSON lists of positions in rad (and velocities, torques), in the order of the robot's joints: the files
+contain no names. A joint called gripper is logged as LeRobot does, 0 closed to 1 open: that becomes the joint's range.
 """
 
 import csv
@@ -84,7 +84,7 @@ def _read(file: Path, columns: Sequence[str], joint_count: int) -> tuple[np.ndar
                 f"line {line}",
                 found=f"the row cannot be read ({shown(str(error))})",
                 expected=f"a time in microseconds and JSON lists of {joint_count} numbers, one per joint of the robot",
-                next_step="Give the robot the log is of; delete the line if the file is cut off there.",
+                next_step="Give the robot that was logged; delete the line if the file is cut off there.",
             ) from error
     if not time_s:
         raise RecordingError(

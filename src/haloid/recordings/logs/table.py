@@ -1,8 +1,8 @@
 """Tables: a csv, npz or parquet file with one row per sample becomes a `Log`.
 
-Columns are recognised by name (`column_names`); an npz or parquet file may also hold one `(T, n)` array a channel, with
-the array `joint_names` or in the robot's motor order. Cells that are empty, as where a tool put two topics into one
-table, are rows of the other stream.
+Columns are recognised by name (`column_names`); an npz or parquet file may also hold one `(T, n)` array per channel,
+with the array `joint_names` or in the robot's motor order. Empty cells, as in a table that merges two topics, are rows
+of the other stream.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def is_table(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What a table does not say of itself."""
+    """What a table does not say about itself."""
 
     angles: Literal["rad", "deg"] = "rad"
     columns: Mapping[str, str] | None = None
@@ -49,7 +49,7 @@ class TableOptions:
 
 
 def read_table(path: Path, joint_names: Sequence[str], motors: Sequence[str], options: TableOptions) -> Log:
-    """The log of a table; where columns have numbers or no names, they are `motors`, the joint of each motor slot."""
+    """The log of a table; where columns are numbered or unnamed, they are `motors`, the joint of each motor slot."""
     columns = _flat(path, _columns(path, header=options.columns is None), motors)
     if options.columns is not None:
         columns = mapped(path, columns, options.columns, [joint for joint in motors if joint in joint_names])
@@ -93,7 +93,7 @@ def read_table(path: Path, joint_names: Sequence[str], motors: Sequence[str], op
         if any(np.any(channels[name][sent] != 0) for name in ("dq_des", "tau_ff") if name in channels):
             raise RecordingError(
                 str(path),
-                found="the table has dq_des or tau_ff columns, but not kp > 0 and kd of all joints beside them",
+                found="the table has dq_des or tau_ff columns, but not kp > 0 and kd of all joints as well",
                 expected="gains, since target = q_des + (kd·dq_des + tau_ff)/kp",
                 next_step="Export kp and kd too, or remove those columns.",
             )
@@ -187,7 +187,7 @@ def _columns(path: Path, header: bool) -> dict[str, np.ndarray]:
 
 
 def _flat(path: Path, columns: dict[str, np.ndarray], motors: Sequence[str]) -> dict[str, np.ndarray]:
-    """Arrays `(T, n)` as a column a joint; text and arrays of other shapes are left out."""
+    """Arrays `(T, n)` as one column per joint; text and arrays of other shapes are left out."""
     names = [str(name) for name in np.ravel(columns.get(_JOINT_NAMES, []))]
     flat = {}
     for name, values in columns.items():
@@ -214,9 +214,9 @@ def _time(path: Path, columns: dict[str, np.ndarray]) -> np.ndarray:
     if not units:
         raise RecordingError(
             str(path),
-            found=f"there is no column of time among {listed(list(columns))}",
+            found=f"there is no time column among {listed(list(columns))}",
             expected="time or timestamp in s (or time_ms, timestamp_us, timestamp_ns, tick)",
-            next_step="Name the column so, or say which one it is: --columns time=COLUMN.",
+            next_step="Rename the column, or say which one it is: --columns time=COLUMN.",
         )
     name = min(units, key=lambda name: name.lower().startswith("tick"))
     time_s = columns[name] * units[name]
@@ -248,7 +248,7 @@ def _channels(
                 str(path),
                 found=f"the channel {channel} has {len(present)} joints; missing: {listed(missing, limit=3)}",
                 expected=f"all {len(joint_names)} actuated joints of the robot",
-                next_step="Name the columns by joint or motor number, or give the robot the table is of.",
+                next_step="Name the columns by joint or motor number, or give the robot that was logged.",
             )
     return {
         channel: np.stack([present[joint] for joint in joint_names], axis=1)
@@ -271,7 +271,7 @@ def _check_present(path: Path, channels: dict[str, np.ndarray], columns: dict[st
             str(path),
             found=f"there are no commands; {found}",
             expected="columns q_des_0 or target_JOINT, motor_cmd[0].q, or the like",
-            next_step="Log what was commanded too, or take the measured torque for it: --actuation torque."
+            next_step="Log what was commanded too, or use the measured torque instead: --actuation torque."
             if {"tau", "current"} & set(channels)
             else "Log what was commanded too: without it nothing can be identified.",
         )

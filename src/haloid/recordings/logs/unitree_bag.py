@@ -93,7 +93,7 @@ def _no_messages(bag: Bag, type_name: str, what: str) -> RecordingError:
     next_step = f"Record the topic {'/lowcmd' if type_name == LOW_CMD else '/lowstate'} too."
     if same_name and same_name[0].type_name != type_name:
         family = same_name[0].type_name.split("/")[0]
-        next_step = f"The bag is of another robot: haloid reads unitree_hg (G1, H1-2), not {family}."
+        next_step = f"The bag is from another robot: haloid reads unitree_hg (G1, H1-2), not {family}."
     elif bag.notes:
         next_step = "Nothing of it could be salvaged: copy the bag again, or record again."
     return RecordingError(str(bag.path), found=found, expected="LowState and LowCmd messages", next_step=next_step)

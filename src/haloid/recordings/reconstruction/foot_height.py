@@ -32,12 +32,12 @@ _SOLVED = 1
 
 @dataclass(frozen=True)
 class FootHeight:
-    """What is asked of the resting foot, and how much may be asked of the joints."""
+    """What is required of the resting foot, and how far the joints may be corrected."""
 
     flat: bool = True
     """The whole sole lies on the floor; otherwise only its centre, and the foot keeps its roll and pitch."""
     max_increment_rad: float = 0.03
-    """Bound on every increment: no encoder is believed to be wrong by more."""
+    """Bound on every increment: no encoder is assumed to be wrong by more."""
     max_lift_m: float = 0.015
     """A foot this far from its median height does not rest: biases move it by a constant, a step does not."""
 
@@ -149,7 +149,7 @@ def _out_of_reach(
         f"the front {_above(heights_m[1])}, the left edge {_above(heights_m[2])}{outside if beyond[worst] > 0 else ''}",
         expected=f"a foot that joint increments of at most {1e3 * settings.max_increment_rad:g} mrad within the "
         "joints' limits put there",
-        next_step='Check the zeros of the leg encoders, or set "support": "single" in the json if the foot was aloft.',
+        next_step='Check the zeros of the leg encoders, or set "support": "single" in the json if the foot hung free.',
     )
 
 

@@ -1,8 +1,8 @@
 """Reconstruction, whole (HALO III-A): from encoder readings to the poses and velocities of every body.
 
-In: a recording of a clamped robot. Out: a `Motion` at an even rate. Joints are smoothed, in double support put on the
-floor if asked to, and sampled; bodies follow by the forward kinematics of the clamped tree, so that poses, velocities
-and joints agree with each other in every frame and no pose is ever interpolated.
+In: a recording of a clamped robot. Out: a `Motion` at an even rate. Joints are smoothed, corrected to put the foot on
+the floor in double support if requested, and sampled; bodies follow by the forward kinematics of the clamped tree, so
+that poses, velocities and joints agree with each other in every frame and no pose is ever interpolated.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def reconstruct_motion(
     fps: float = DEFAULT_FPS,
     feet: FootHeight | None = None,
 ) -> Reconstruction:
-    """The motion in `recording`, its frames `fps` a second from the first row on; `feet` puts the resting one down."""
+    """The motion in `recording` at `fps` frames per second from the first row on; `feet` puts the resting foot down."""
     path = smooth(recording, bandwidth_hz)
     time_s = _frame_times(path, fps)
     q_rad, dq_rad_s = path.q_rad(time_s), path.dq_rad_s(time_s)

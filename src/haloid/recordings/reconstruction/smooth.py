@@ -6,7 +6,7 @@ In: a recording. Out: a cubic smoothing spline f of every joint, which minimises
 
 On even rows that is the zero-phase filter 1 / (1 + (√2 − 1)(frequency / bandwidth)⁴): at its bandwidth a sine keeps
 1/√2 of its amplitude, at a third of it 99.5 %. The weights w are Huber's: 1 within three standard deviations of the
-residuals, less beyond, so that a wrong reading pulls no more than a noisy one. Velocities are the spline's derivative.
+residuals, less beyond, so that a wrong reading pulls like a noisy one. Velocities are the spline's derivative.
 """
 
 import math
@@ -24,10 +24,10 @@ DEFAULT_BANDWIDTH_HZ = 6.0
 _HUBER_DEVIATIONS = 3.0
 _OUTLIER_DEVIATIONS = 6.0
 _LEAST_DEVIATION_RAD = 1e-4
-"""The step of a 16-bit encoder: residuals of a resting joint are no measure of noise."""
+"""The step of a 16-bit encoder: residuals of a resting joint do not measure noise."""
 _MAX_REWEIGHTINGS = 50
 _MAX_BANDWIDTH_PER_RATE = 0.25
-"""A spline that follows single rows cannot tell a wrong one."""
+"""A spline that follows single rows cannot detect a wrong one."""
 
 
 @dataclass(frozen=True)

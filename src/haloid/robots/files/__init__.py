@@ -1,1 +1,1 @@
-"""Model files: what is written, what is left out, and how a model is known again."""
+"""Model files: what is written, what is left out, and how a model is recognised."""

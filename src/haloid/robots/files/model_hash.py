@@ -1,4 +1,4 @@
-"""Which model it was: the sha256 of a compiled model, for files that tell what was simulated.
+"""Which model it was: the sha256 of a compiled model, for files that record what was simulated.
 
 It covers everything MuJoCo keeps of the model (its binary form, as mj_saveModel writes it), options such as the step
 included; another version of MuJoCo may give the same robot another hash.

@@ -1,9 +1,9 @@
 """Robots, the result: a spec becomes one MJCF file that MuJoCo loads by itself and compiles to the same model.
 
-Every inertia is written out (<inertial>), every number has 17 significant digits, and every name is kept. Geometry that
-lives in mesh, texture or height-field files is left out with a note in the log, because a single file has none beside
-it; shapes of the model's own (capsules, boxes, ...) stay. What was written is read back and compared before it gets
-its name, so a file that exists is right.
+Every inertia is written out (<inertial>), every number has 17 significant digits, and every name is kept. Geometry in
+mesh, texture or height-field files is left out with a note in the log, because a single file has no others
+beside it; shapes of the model's own (capsules, boxes, ...) stay. What was written is read back and compared before it
+gets its name, so a file that exists is correct.
 
 MuJoCo writes XML with six digits and has no public setting for more. The library does have the setting, as the
 exported function `_mjPRIVATE__set_xml_precision`, which this module uses: 17 digits give a double back exactly. Only
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class WriteMjcfError(HaloidError):
-    """A model that this MuJoCo cannot write such that it reads the same model back."""
+    """A model that this MuJoCo cannot write and read back unchanged."""
 
 
 def write_mjcf(spec: mujoco.MjSpec, path: str | Path) -> None:
@@ -66,9 +66,7 @@ def mjcf_text(spec: mujoco.MjSpec) -> str:
     try:
         found = mujoco.MjModel.from_xml_string(text)
     except ValueError as error:
-        raise WriteMjcfError(
-            f"MuJoCo does not read what it wrote: {' '.join(str(error).split())}. {_REPORT}"
-        ) from error
+        raise WriteMjcfError(f"MuJoCo cannot read what it wrote: {' '.join(str(error).split())}. {_REPORT}") from error
     _refuse_difference(model, found)
     return text
 
@@ -99,12 +97,12 @@ def _refuse_difference(model: mujoco.MjModel, found: mujoco.MjModel) -> None:
         expected, got = getattr(model, field) * 1.0, getattr(found, field) * 1.0
         slack = _TOLERANCE * np.max(np.abs(expected), initial=1.0)
         if expected.shape != got.shape or np.max(np.abs(expected - got), initial=0.0) > slack:
-            raise WriteMjcfError(f"MuJoCo wrote the model such that {field} differs when it is read back. {_REPORT}")
+            raise WriteMjcfError(f"{field} changes when MuJoCo writes the model and reads it back. {_REPORT}")
 
 
 @contextmanager
 def _xml_digits(digits: int) -> Iterator[None]:
-    """The number of digits MuJoCo writes, for the length of a block."""
+    """The number of digits MuJoCo writes, inside a `with` block."""
     library = _mujoco_library()
     before = library._mjPRIVATE__get_xml_precision()
     library._mjPRIVATE__set_xml_precision(digits)

@@ -13,8 +13,8 @@ ellipsoid as the sphere of the same volume, which is not. Planes, meshes, height
 left out. As in MuJoCo's viewer, geoms of groups 0 to 2 are seen; those that touch anything (contype or conaffinity)
 collide; a geom may be both.
 
-The file is exact, and Pinocchio reads it so. MuJoCo takes the principal axes of a full inertia matrix to about 10⁻⁶
-only; where that matters, load the MJCF.
+The file is exact, and Pinocchio reads it exactly. MuJoCo takes the principal axes of a full inertia matrix to about
+10⁻⁶ only; where that matters, load the MJCF.
 """
 
 import logging
@@ -29,13 +29,13 @@ from haloid.outputs import atomic_file
 from haloid.robots.inertia import LinkParameters, read_links
 
 UNLIMITED_VELOCITY = 1e3
-"""rad/s or m/s. MuJoCo models state no limit and URDF wants one."""
+"""rad/s or m/s. MuJoCo models state no limit, and URDF requires one."""
 UNLIMITED_EFFORT = 1e6
 """N·m or N, of a joint whose model states no limit."""
 UNLIMITED_TRAVEL_M = 1e6
 """Of a slide without a range; a hinge without one is a URDF `continuous` joint."""
 CARRIER = LinkParameters(1e-14, np.zeros(3), np.eye(3) * 1e-14)
-"""A link between joints: just above what MuJoCo takes for nothing (mjMINVAL, 10⁻¹⁵)."""
+"""A link between joints: just above what MuJoCo treats as zero (mjMINVAL, 10⁻¹⁵)."""
 
 _WORLD = "world"
 _VISIBLE_GROUPS = (0, 1, 2)
@@ -65,7 +65,7 @@ def urdf_text(spec: mujoco.MjSpec) -> str:
     _refuse_unwritable(model)
     robot = ET.Element("robot", name=spec.modelname)
     robot.append(ET.Comment(_HEADER))
-    mujoco_only = ET.SubElement(robot, "mujoco")  # other programs pass over it
+    mujoco_only = ET.SubElement(robot, "mujoco")  # other programs ignore it
     ET.SubElement(mujoco_only, "compiler", fusestatic="false", inertiafromgeom="false")
     _add_materials(robot, model)
     _Tree(robot, model).grow()
@@ -76,7 +76,7 @@ def urdf_text(spec: mujoco.MjSpec) -> str:
 
 def _refuse_unwritable(model: mujoco.MjModel) -> None:
     if unnamed := sum(1 for i in range(model.nbody) if not model.body(i).name):
-        raise WriteUrdfError(f"the number of links without a name is {unnamed}; URDF needs a name for each")
+        raise WriteUrdfError(f"links without a name: {unnamed}; URDF needs a name for each")
     for j in range(model.njnt):
         body, kind = model.body(model.jnt_bodyid[j]).name, mujoco.mjtJoint(model.jnt_type[j])
         if kind == mujoco.mjtJoint.mjJNT_BALL:
@@ -104,7 +104,7 @@ def _roots(model: mujoco.MjModel) -> tuple[int | None, list[int]]:
         )
     if others:
         names = ", ".join(model.body(i).name for i in others)
-        logger.warning("left out of the URDF what stands in the world beside the robot: %s", names)
+        logger.warning("left out of the URDF, as it is not part of the robot:%s", names)
     return floating[0], []
 
 
