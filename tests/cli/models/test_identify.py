@@ -124,7 +124,7 @@ def test_a_run_is_repeated_from_its_config(one_stage, tmp_path: Path, monkeypatc
         ("a: !!python/tuple [1]", "could not determine a constructor for the tag 'tag:yaml.org,2002:python/tuple' in"),
         ("- a", "its content is \"['a']\""),
         ("a: [", "in line 1"),
-        ("command: train", "it is of haloid train. Expected the config.yaml that haloid identify wrote"),
+        ("command: train", "it was written by haloid train. Expected the config.yaml that haloid identify wrote"),
         ("command: identify\npayload: 3", "there is no option payload"),
         ("command: identify\nrows: 8", "it lacks payload_links"),
         ("loaded: a.csv\npayload_links: [torso_link]", "loaded is 'a.csv'. Expected the names of recordings"),

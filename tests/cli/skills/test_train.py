@@ -193,7 +193,7 @@ def test_a_training_is_repeated_from_its_config(begun: Path, tmp_path: Path):
         ("task: {motions: [squat], wheels: 4}\nppo: null", "got an unexpected keyword argument 'wheels'"),
         ("iterations: 3", "it lacks 'task'"),
         ("task: 3\nppo: null", "does not hold the settings of a run"),
-        ("command: identify", "it is of haloid identify. Expected the config.yaml that haloid train wrote"),
+        ("command: identify", "it was written by haloid identify. Expected the config.yaml that haloid train wrote"),
     ],
 )
 def test_settings_that_are_damaged_are_told(run: Path, text: str, message: str, capsys):
