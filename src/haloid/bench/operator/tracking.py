@@ -6,118 +6,71 @@ robots are stand-ins whose motors have friction, losses, backlash, battery sag, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from haloid.bench.operator.sizes import Say, Sizes
 from haloid.bench.outcome import Outcome, Target
 from haloid.extras import require_extra
-from haloid.gap.crowd import Base, BaseModels
-from haloid.gap.dataset.files import load_dataset
-from haloid.gap.dataset.generate import UNSEEN_UNIT, DatasetSettings, generate
-from haloid.gap.dataset.pairs import Dataset, Pair, q_dis_rad
+from haloid.gap.crowd import BaseModels
+from haloid.gap.dataset.pairs import Pair, q_dis_rad
 from haloid.report import Table
-from haloid.robots.patch import write_patch
 
-Say = Callable[[str], None]
+if TYPE_CHECKING:
+    from haloid.bench.operator.robots import Robots
 
 
 @dataclass(frozen=True)
-class Tracking:
+class Tracking(Sizes):
     """Settings of `haloid bench gaponet-tracking`."""
 
-    sequences: int = 600
-    """Of all four robots; a quarter is of the one that is tested."""
-    frames: int = 120
-    iterations: int = 300
-    """Of training through the simulator."""
-    label_epochs: int = 6
-    calibrated_with: int = 48
-    """Sequences that the parameters are fitted to."""
     extrapolate: bool = False
     """Also train on 0 to 2 kg alone and test at 3 and 4 kg."""
-    seed: int = 0
-    out: Path = field(default=Path("out/bench/gaponet-tracking"))
+    out: Path = Path("out/bench/gaponet-tracking")
     """Directory for result.json."""
 
 
 def run(config: Tracking, say: Say) -> Outcome:
-    require_extra("bench gaponet-tracking", "learn", "torch")
-    with TemporaryDirectory() as folder:
-        dataset = _generated(Path(folder) / "pairs", config, (0.0, 1.0, 2.0, 3.0), say)
-        trained, tested = dataset.of(units={0, 1, 2}), dataset.of(units={UNSEEN_UNIT}).pairs
-        calibrated = calibrated_base(trained, config.calibrated_with, Path(folder) / "patch.json", say)
-        columns = tracked(config, trained, tested, calibrated, say)
-        errors = {name: by_pair(runs, tested) for name, runs in columns.items()}
-        beyond = _extrapolated(config, Path(folder), trained, say) if config.extrapolate else {}
-    names = dataset.base.joint_names
-    return _outcome(names, tested, errors, beyond)
+    require_extra("bench gaponet-tracking", "learn", "torch", "onnx")
+    from haloid.bench.operator.robots import Robots
+
+    robots = Robots(config, say)
+    errors = {name: by_pair(runs, robots.unseen) for name, runs in _tracked(robots).items()}
+    beyond = _extrapolated(robots) if config.extrapolate else {}
+    return _outcome(robots.nominal.joint_names, robots.unseen, errors, beyond)
 
 
-def _generated(folder: Path, config: Tracking, payloads: tuple[float, ...], say: Say, sequences: int = 0) -> Dataset:
-    settings = DatasetSettings(
-        sequences=sequences or config.sequences,
-        frames=config.frames,
-        rates_hz=(50.0,),
-        payloads_kg=payloads,
-        units=(UNSEEN_UNIT,) if sequences else (0, 1, 2, UNSEEN_UNIT),
-        seed=config.seed + bool(sequences),
-    )
-    generate(folder, settings, progress=lambda done, parts: say(f"generating, part {done} of {parts}"))
-    return load_dataset(folder)
-
-
-def calibrated_base(dataset: Dataset, count: int, file: Path, say: Say) -> Base:
-    """The base with haloid's calibration of `count` sequences, evenly spread over the dataset."""
-    from haloid.gap.operator.parameters import fit_parameters
-
-    every = max(1, len(dataset.pairs) // count)
-    write_patch(fit_parameters(dataset.base, dataset.pairs[::every][:count], say), file)
-    return replace(dataset.base, model=str(file))
-
-
-def tracked(
-    config: Tracking, trained: Dataset, tested: Sequence[Pair], calibrated: Base, say: Say
-) -> dict[str, list[np.ndarray]]:
+def _tracked(robots: Robots) -> dict[str, list[np.ndarray]]:
     """The corrected runs of every column."""
     from haloid.gap.operator.corrected import corrected_runs
     from haloid.gap.operator.networks import NetworkConfig
-    from haloid.gap.operator.run_folder import train_operator
-    from haloid.gap.operator.train import TrainConfig
 
-    nominal, better = BaseModels(trained.base), BaseModels(calibrated)
-    runs = {"simulator": corrected_runs(None, nominal, tested), "parameters": corrected_runs(None, better, tested)}
-    both = replace(trained, base=calibrated)
-    jobs = {"operator": (trained, nominal), "mlp": (trained, nominal), "both": (both, better)}
-    for name, (data, models) in jobs.items():
-        settings = TrainConfig(
-            network=NetworkConfig("mlp" if name == "mlp" else "gaponet"),
-            iterations=config.iterations,
-            label_epochs=config.label_epochs,
-            seed=config.seed,
-        )
-        operator = train_operator(data, settings, say=lambda words, share, name=name: say(f"{name}: {words}"))
-        runs[name] = corrected_runs(operator.network, models, tested)
+    tested, bases = robots.unseen, {"nominal": robots.nominal, "calibrated": robots.calibrated}
+    models = {name: BaseModels(base) for name, base in bases.items()}
+    runs = {
+        "simulator": corrected_runs(None, models["nominal"], tested),
+        "parameters": corrected_runs(None, models["calibrated"], tested),
+    }
+    jobs = {"operator": ("nominal", "gaponet"), "mlp": ("nominal", "mlp"), "both": ("calibrated", "gaponet")}
+    for name, (base, kind) in jobs.items():
+        operator = robots.operator(name, bases[base], NetworkConfig(kind))
+        runs[name] = corrected_runs(operator.network, models[base], tested)
     return runs
 
 
-def _extrapolated(config: Tracking, folder: Path, trained: Dataset, say: Say) -> dict[float, float]:
+def _extrapolated(robots: Robots) -> dict[float, float]:
     """Q_dis over the simulator's at 3 and 4 kg, by an operator that knows 0 to 2 kg."""
     from haloid.gap.operator.corrected import corrected_runs
     from haloid.gap.operator.networks import NetworkConfig
-    from haloid.gap.operator.run_folder import train_operator
-    from haloid.gap.operator.train import TrainConfig
 
-    settings = TrainConfig(
-        network=NetworkConfig(), iterations=config.iterations, label_epochs=config.label_epochs, seed=config.seed
-    )
-    light = trained.of(most_kg=2.0)
-    operator = train_operator(light, settings, say=lambda words, share: say(f"0 to 2 kg: {words}"))
-    heavy = _generated(folder / "heavy", config, (3.0, 4.0), say, sequences=max(2, config.sequences // 10)).pairs
-    runs = corrected_runs(operator.network, BaseModels(light.base), heavy)
+    operator = robots.operator("light", robots.nominal, NetworkConfig(), most_kg=2.0)
+    count = max(2, robots.sizes.sequences // 10)
+    heavy = robots.generated("heavy", count, (3.0, 4.0), (robots.unseen_unit,), seed=1).pairs
+    runs = corrected_runs(operator.network, BaseModels(robots.nominal), heavy)
     found = {}
     for payload in (3.0, 4.0):
         which = [i for i, pair in enumerate(heavy) if pair.payload_kg == payload]

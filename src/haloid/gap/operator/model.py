@@ -23,7 +23,8 @@ from haloid.outputs import atomic_file
 from haloid.robots.servos import Gains
 
 FORMAT = "haloid-operator-1"
-WEIGHTS = "operator.pt"
+WEIGHTS, LAST = "operator.pt", "operator.onnx"
+"""The first and the last file that is written."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -95,7 +96,7 @@ def write_operator(operator: Operator, folder: Path) -> None:
         torch.save({"facts": json.dumps(operator.facts), "weights": operator.network.state_dict()}, beside)
     with atomic_file(folder / "operator.json") as beside:
         beside.write_text(json.dumps(operator.facts, indent=1), encoding="utf-8")
-    with atomic_file(folder / "operator.onnx") as beside:
+    with atomic_file(folder / LAST) as beside:
         write_onnx(operator, beside)
 
 

@@ -17,8 +17,8 @@ import torch
 from haloid.errors import HaloidError, one_line
 from haloid.gap.crowd import BaseModels
 from haloid.gap.dataset.pairs import Dataset
-from haloid.gap.operator.frames import build_frames
-from haloid.gap.operator.model import WEIGHTS, Operator, write_operator
+from haloid.gap.operator.frames import Frames, build_frames
+from haloid.gap.operator.model import LAST, WEIGHTS, Operator, read_operator, write_operator
 from haloid.gap.operator.train import TrainConfig, Training
 from haloid.outputs import atomic_file
 
@@ -29,15 +29,26 @@ Say = Callable[[str, float | None], None]
 
 
 def train_operator(
-    dataset: Dataset, config: TrainConfig, folder: Path | None = None, say: Say | None = None
+    dataset: Dataset,
+    config: TrainConfig,
+    folder: Path | None = None,
+    say: Say | None = None,
+    simulated: Callable[[], Frames] | None = None,
 ) -> Operator:
-    """Trains on all pairs of `dataset`; with a folder, stores itself there, and goes on with what is there."""
+    """Trains on all pairs of `dataset`; with a folder, stores itself there, and goes on with what is there.
+
+    `simulated` gives the frames where another training on the same data and base has them.
+    """
     say = say or (lambda words, share: None)
     wanted = {"config": json.loads(json.dumps(asdict(config))), "dataset": fingerprint(dataset)}
-    if folder is not None:
-        _open(folder, wanted)
+    if folder is not None and _open(folder, wanted):
+        say("trained already", 1.0)
+        return read_operator(folder)
     models = BaseModels(dataset.base)
-    frames = build_frames(models, dataset.pairs, lambda words, share: say(f"simulating, {words}", share))
+    if simulated is not None:
+        frames = simulated()
+    else:
+        frames = build_frames(models, dataset.pairs, lambda words, share: say(f"simulating, {words}", share))
     training = Training(frames, models, config)
     if folder is not None and (folder / STATE).is_file():
         training.load_state_dict(_stored(folder / STATE))
@@ -73,7 +84,8 @@ def fingerprint(dataset: Dataset) -> str:
     return digest.hexdigest()
 
 
-def _open(folder: Path, wanted: dict) -> None:
+def _open(folder: Path, wanted: dict) -> bool:
+    """Whether this training was done before."""
     settings = folder / SETTINGS
     if settings.is_file():
         found = json.loads(settings.read_text(encoding="utf-8"))
@@ -86,9 +98,12 @@ def _open(folder: Path, wanted: dict) -> None:
             )
     elif folder.is_dir() and any(folder.iterdir()) and not (folder / WEIGHTS).is_file():
         raise HaloidError(f"{folder} is not empty and holds no training; give another folder")
+    if settings.is_file() and (folder / LAST).is_file() and not (folder / STATE).is_file():
+        return True
     folder.mkdir(parents=True, exist_ok=True)
     with atomic_file(settings) as beside:
         beside.write_text(json.dumps(wanted, indent=1), encoding="utf-8")
+    return False
 
 
 def _stored(file: Path) -> dict:
