@@ -11,6 +11,7 @@ from haloid.lab.genesis.process import GenesisMissingError, genesis_python
 
 ARM_LOGS = Path("../shared/data/logs/so101").resolve()
 CLIPS = Path("../shared/data/motions").resolve()
+OPERATORS = "--sequences 16 --frames 40 --iterations 1 --label-epochs 1 --calibrated-with 4"
 SMALLEST = {
     "table2": "--quick",
     "table4": "--robots 1",
@@ -34,7 +35,9 @@ SMALLEST = {
     "maneuvers": "--hours 0",
     "asap-open-loop": "--stand-ins twin --seeds 1 --learned stand --held-out stand --clips 4 --windows 4 "
     "--transitions 100 --passes 1",
-    "gaponet-tracking": "--sequences 16 --frames 40 --iterations 1 --label-epochs 1 --calibrated-with 4 --extrapolate",
+    "gaponet-tracking": f"{OPERATORS} --extrapolate",
+    "gaponet-delivery": f"{OPERATORS} --deliveries 1",
+    "gaponet-ablations": OPERATORS,
     "gaponet-real": f"--logs {ARM_LOGS} --runs 2 --folds 2 --tested 1 --iterations 1 --label-epochs 1",
 }
 """With no time for trainings, the tables of long motions say that they are not trained yet."""
@@ -42,8 +45,7 @@ NEEDS = {
     "table2": ["cma"],
     "sysid": ["mujoco.sysid", "cma"],
     "throughput": ["mjlab"],
-    "gaponet-tracking": ["torch"],
-    "gaponet-real": ["torch"],
+    **dict.fromkeys(["gaponet-tracking", "gaponet-delivery", "gaponet-ablations", "gaponet-real"], ("torch", "onnx")),
     **dict.fromkeys(
         ["clips", "controller", "learning", "table3", "walk", "yaw-jump", "maneuvers", "asap-open-loop"],
         ("rsl_rl", "mjbatch", "onnxruntime"),

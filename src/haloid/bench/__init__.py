@@ -102,6 +102,14 @@ BENCHMARKS = {
         "operator.tracking:Tracking",
         "GAPONet's Fig. 3: Q_dis by joint and payload on an unseen robot; parameters, operator, both, MLP.",
     ),
+    "gaponet-delivery": Benchmark(
+        "operator.delivery:Delivery",
+        "GAPONet's Table 1: where the hands of an unseen robot hold a load, by axis; parameters, operator, both.",
+    ),
+    "gaponet-ablations": Benchmark(
+        "operator.ablations:Ablations",
+        "GAPONet's Table 2: history, payload, action duration and what is predicted, on an unseen robot.",
+    ),
     "gaponet-real": Benchmark(
         "operator.real:Real",
         "Logs of a real SO-101: operator trained on some runs, played through others; calibration, operator, both.",
