@@ -82,6 +82,7 @@ def test_all_motions_are_learned_by_every_method_and_seed_from_a_common_start(fo
             "difficulty": 1.0,
             "noise": 1.0,
             "delay_s": 0.005,
+            "state_estimation": False,
             "seed": int(seed),
             "start": str((folder / "jobs" / "squat-and-1-more-start" / "training").resolve()),
         }
@@ -112,6 +113,7 @@ def test_the_settings_of_the_command_are_those_of_the_sweep(folder, monkeypatch)
     sweeps = Sweeps(monkeypatch)
     config = Maneuvers(iterations=5, hours=1.5, workers=3, ray="auto", fresh=True, folder=folder)
     expected = Sweep(folder, workers=3, ray_address="auto", hours=1.5, iterations=5, fresh=True, start_iterations=2000)
+    expected = replace(expected, state_estimation=True)  # mjlab's own task
     assert sweep_of(config) == expected
     trained_policies(["squat"], sweep_of(config), silent)
     del sweeps.settings["watch"]
@@ -184,6 +186,7 @@ def test_a_training_cut_by_the_deadline_goes_on_to_the_same_end(stand, folder, t
         "difficulty": 0.5,
     }
     arguments |= {"noise": 0.2, "delay_s": 0.005, "seed": 4, "actions": "feedforward"}
+    arguments |= {"state_estimation": True}
     cut, whole = tmp_path / "cut", tmp_path / "whole"
     cut.mkdir()
     whole.mkdir()
@@ -208,7 +211,7 @@ def test_a_training_cut_by_the_deadline_goes_on_to_the_same_end(stand, folder, t
     task = config.task
     assert (config.iterations, config.difficulty, config.threads, task.threads) == (3, 0.5, 1, 1)
     assert (task.motions, task.randomisation, task.seed) == ((stand,), "wide", 4)
-    assert (task.noise, task.delay_s) == (0.2, 0.005)
+    assert (task.noise, task.delay_s, task.state_estimation) == (0.2, 0.005, True)
     assert task.model == str(cut / "patch.json")
     assert json.loads((cut / "patch.json").read_text()) == patch
     assert DeployedPolicy(cut / "policy.onnx").facts.motions == ("short-stand",)

@@ -2,19 +2,19 @@
 
 For every clip of a folder: the check as it is, after mending (skills/feasibility), and, as an oracle that knows nothing
 of the check, whether the model-based controller plays the mended clip to its end in MuJoCo, without noise, on the robot
-itself. With iterations to spend, a policy is trained on every feasible clip by one recipe and run from many starts.
+itself. With iterations to spend, one policy learns all feasible clips and is run on each from many starts.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from haloid.api.skills import evaluate, train
 from haloid.bench.outcome import Outcome, Target
+from haloid.bench.skills.learning import train_or_resume
 from haloid.errors import HaloidError
 from haloid.motions.check import check
 from haloid.motions.finding import Finding
@@ -23,10 +23,17 @@ from haloid.motions.resample import resample
 from haloid.outputs import atomic_file
 from haloid.report import Table
 from haloid.robots.entries import DEFAULT_ROBOT
+from haloid.skills.evaluation.evaluate import evaluate
+from haloid.skills.evaluation.runs import EvaluationConfig
 from haloid.skills.feasibility.check import feasibility_findings, in_words
 from haloid.skills.feasibility.mend import Mended, mend
 from haloid.skills.feasibility.play import part_played
+from haloid.skills.policies.deployed import DeployedPolicy
+from haloid.skills.policies.export import export_onnx
+from haloid.skills.policies.policy import load_policy
 from haloid.skills.task.robot import TrackedRobot, tracked_robot
+from haloid.skills.task.task import TaskConfig
+from haloid.skills.training.learning import TrainingConfig
 from haloid.trajectories.motion import motion_of
 from haloid.trajectories.motion_export import write_motion
 from haloid.trajectories.mujoco_states import states_of
@@ -50,14 +57,18 @@ class Clips:
     play: bool = True
     """Play the mended clips with the controller."""
     iterations: int = 0
-    """Of a training on every feasible clip; 0: none."""
-    minutes: float | None = None
-    """The longest that one training lasts."""
+    """Of the training of one policy on all feasible clips; 0: none."""
+    start: Path | None = None
+    """A training to begin with, on other motions."""
+    delay: float = 0.005
+    """From targets to servos, s."""
+    state_estimation: bool = True
+    """The policy sees its place and linear velocity with mjlab's noise, as in mjlab's own task."""
     starts: int = 50
-    """Runs of each trained policy, under all of mjlab's noise."""
+    """Runs of each clip, under all of mjlab's noise."""
     seed: int = 0
     work: Path = Path("out/clips")
-    """Where mended clips, their results and trainings are kept; what is there is not done again."""
+    """Where mended clips, their results and the training are kept; what is there is not done again."""
     out: Path = Path("out/bench/clips")
     """Directory for result.json."""
 
@@ -77,15 +88,17 @@ class ClipResult:
     """What the mended clip still asks too much, if it does, else what the clip does as it is."""
     played: float | None
     """Part of the clip that the controller gets through."""
-    success: float | None
+    success: float | None = None
     """Of the trained policy's starts."""
-    error_mm: float | None
+    error_mm: float | None = None
     """The policy's E_g-mpjpe over all starts."""
 
 
 def run(config: Clips, say: Callable[[str], None]) -> Outcome:
     robot = tracked_robot(DEFAULT_ROBOT)
     results = [_kept_or_new(path, config, robot, say) for path in _files(config)]
+    if config.iterations:
+        results = _tracked(results, config, robot, say)
     feasible = [result for result in results if result.feasible]
     tracked = [result for result in results if result.success is not None and result.success >= TRACKED]
     trained = [result for result in results if result.success is not None]
@@ -117,7 +130,7 @@ def _files(config: Clips) -> list[Path]:
 def _kept_or_new(path: Path, config: Clips, robot: TrackedRobot, say: Callable[[str], None]) -> ClipResult:
     """A clip that was done with the same settings is not done again."""
     file = config.work / f"{path.parent.name}-{path.stem}.json"
-    settings = [config.csv_fps, config.play, config.iterations, config.minutes, config.starts, config.seed]
+    settings = [config.csv_fps, config.play]
     if file.is_file():
         kept = json.loads(file.read_text(encoding="utf-8"))
         if kept["settings"] == settings:
@@ -135,14 +148,12 @@ def _one(path: Path, config: Clips, robot: TrackedRobot, say: Callable[[str], No
     frames = read_frames(path, robot.model, fps_in=fps_in)
     as_it_is = _errors_as_it_is(frames, robot)
     mended = mend(frames, robot, DEFAULT_ROBOT)
-    played = success = error_mm = None
+    played = None
     if mended.feasible:
-        file = write_motion(mended.motion, config.work / f"{path.stem}.npz")
+        write_motion(mended.motion, config.work / f"{path.stem}.npz")
         if config.play:
             say(f"{path.stem}: playing")
             played = part_played(robot, mended.motion)
-        if config.iterations:
-            success, error_mm = _trained(file, config, say)
     return ClipResult(
         clip=f"{path.parent.name}/{path.stem}",
         seconds=(len(frames) - 1) / frames.rate_hz,
@@ -153,8 +164,6 @@ def _one(path: Path, config: Clips, robot: TrackedRobot, say: Callable[[str], No
         lowering_m=mended.lowering_m,
         lacking=tuple(in_words(finding) for finding in (as_it_is if mended.feasible else _errors(mended))),
         played=played,
-        success=success,
-        error_mm=error_mm,
     )
 
 
@@ -169,22 +178,35 @@ def _errors(mended: Mended) -> list[Finding]:
     return [finding for finding in mended.findings if finding.severity == "error"]
 
 
-def _trained(file: Path, config: Clips, say: Callable[[str], None]) -> tuple[float, float]:
-    """Success and E_g-mpjpe (mm) of a policy that was trained on the clip by the recipe of haloid train."""
-    folder = config.work / f"{file.stem}-policy"
-    policy: Any = folder
-    if not (folder / "policy.onnx").is_file():
-        policy = train(
-            file,
-            out=folder,
-            iterations=config.iterations,
-            minutes=config.minutes,
+def _tracked(
+    results: list[ClipResult], config: Clips, robot: TrackedRobot, say: Callable[[str], None]
+) -> list[ClipResult]:
+    """With success and E_g-mpjpe of one policy that learns all feasible clips, by the recipe of haloid train."""
+    stems = {result.clip: Path(result.clip).name for result in results if result.feasible}
+    folder, task = (
+        config.work / "policy",
+        TaskConfig(
+            motions=tuple(str(config.work / f"{stem}.npz") for stem in stems.values()),
+            delay_s=config.delay,
+            state_estimation=config.state_estimation,
             seed=config.seed,
-            on_iteration=lambda iteration: say(f"{file.stem}: iteration {iteration.number} of {config.iterations}"),
-        )
-    measured = evaluate(policy, starts=config.starts, seed=config.seed)
-    error = measured.error("e_g_mpjpe_mm")
-    return measured.success_rate, float("nan") if error is None else error.mean
+        ),
+    )
+    train_or_resume(TrainingConfig(task, iterations=config.iterations), folder, config.start, say)
+    export_onnx(load_policy(folder), folder / "policy.onnx")
+    policy = DeployedPolicy(folder / "policy.onnx")
+    measured = []
+    for result in results:
+        if result.clip in stems:
+            say(f"running {result.clip}")
+            how = EvaluationConfig(
+                starts=config.starts, seed=config.seed, motion=stems[result.clip], delay_s=config.delay
+            )
+            found = evaluate(policy, robot, how)
+            error = found.error("e_g_mpjpe_mm")
+            result = replace(result, success=found.success_rate, error_mm=float("nan") if error is None else error.mean)
+        measured.append(result)
+    return measured
 
 
 def _row(result: ClipResult) -> dict[str, Any]:

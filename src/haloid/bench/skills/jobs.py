@@ -46,6 +46,8 @@ class SkillBench:
     """Of the common start: 12 million steps."""
     start: Path | None = None
     """A training on the nominal robot to begin with, instead of one of the benchmark's own."""
+    state_estimation: bool = True
+    """Policies see their place and linear velocity with mjlab's noise, as in mjlab's own task."""
     seeds: int = 2
     """Trainings of each method."""
     starts: int = 50
@@ -79,6 +81,7 @@ class Sweep:
     seeds: int = 1
     start: Path | None = None
     start_iterations: int = 0
+    state_estimation: bool = False
 
 
 def sweep_of(config: SkillBench) -> Sweep:
@@ -92,6 +95,7 @@ def sweep_of(config: SkillBench) -> Sweep:
         seeds=config.seeds,
         start=config.start,
         start_iterations=config.start_iterations,
+        state_estimation=config.state_estimation,
     )
 
 
@@ -156,6 +160,7 @@ def _job(
             "difficulty": DIFFICULTY,
             "noise": 1.0 if sweep.actions == "feedforward" else NOISE,
             "delay_s": DELAY_S,
+            "state_estimation": sweep.state_estimation,
             "seed": seed,
             "start": start,
         },
@@ -228,6 +233,7 @@ def train_job(task: Task) -> dict[str, Any]:
                 randomisation=arguments["randomisation"],
                 noise=arguments["noise"],
                 delay_s=arguments["delay_s"],
+                state_estimation=arguments["state_estimation"],
                 seed=arguments["seed"],
                 threads=task.threads,
             ),

@@ -45,6 +45,8 @@ class Learning:
     """Of the training: 12 million steps, about half an hour on two cores."""
     delay: float = 0.005
     """From targets to servos, s."""
+    state_estimation: bool = True
+    """The policy sees its place and linear velocity with mjlab's noise, as in mjlab's own task."""
     starts: int = 100
     """Runs of each motion."""
     seed: int = 0
@@ -71,7 +73,13 @@ class Compared:
 
 
 def run(config: Learning, say: Callable[[str], None]) -> Outcome:
-    folder = _trained(config, say)
+    folder, task = (
+        config.folder,
+        TaskConfig(
+            motions=config.motions, delay_s=config.delay, state_estimation=config.state_estimation, seed=config.seed
+        ),
+    )
+    train_or_resume(TrainingConfig(task, iterations=config.iterations), folder, None, say)
     task = read_config(folder).task
     policy, robot = load_policy(folder), tracked_robot(task.model)
     own = EvaluationConfig(
@@ -144,16 +152,16 @@ def _survival95(evaluation: Evaluation) -> tuple[float, float]:
     return evaluation.survival - half, evaluation.survival + half
 
 
-def _trained(config: Learning, say: Callable[[str], None]) -> Path:
+def train_or_resume(config: TrainingConfig, folder: Path, start: Path | None, say: Callable[[str], None]) -> None:
+    """A training that is in the folder goes on with its own settings to as many iterations."""
+
     def tell(iteration: Iteration) -> None:
         say(f"training, iteration {iteration.number} of {config.iterations}")
 
-    if (config.folder / "checkpoint.pt").is_file():
-        resume(config.folder, iterations=config.iterations, on_iteration=tell)
+    if (folder / "checkpoint.pt").is_file():
+        resume(folder, iterations=config.iterations, on_iteration=tell)
     else:
-        task = TaskConfig(motions=config.motions, delay_s=config.delay, seed=config.seed)
-        train(TrainingConfig(task, iterations=config.iterations), config.folder, on_iteration=tell)
-    return config.folder
+        train(config, folder, warm_start=start, on_iteration=tell)
 
 
 def read_steps(folder: Path) -> int:
