@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from haloid.identify.calibration.calibrate import Calibration
@@ -46,6 +48,27 @@ def servo_table(found: Calibration) -> Table:
     return Table(["joint", *(f"{kind} ({_UNITS[kind]})" for kind in kinds)], rows, note)
 
 
+def truth_table(found: Calibration, truth: Mapping[str, Mapping[str, float]], kinds: Sequence[str]) -> Table:
+    """Of a simulated robot: true servos, by joint and kind, beside those found."""
+    rows: list[list[str]] = []
+    for j, name in enumerate(found.fit.joint_names):
+        estimates = joint_estimates(found, j)
+        rows.append([name, "", "", "", ""])
+        for kind in kinds:
+            scale, estimate = _scale(kind), estimates[kind]
+            low, high = estimate["interval95"]
+            numbers = [f"{scale * number:.3g}" for number in (truth[name][kind], estimate["value"], low, high)]
+            inside = "yes" if low <= truth[name][kind] <= high else "no"
+            rows.append(
+                [f"  {kind} ({_UNITS[kind]})", *numbers[:2], f"{numbers[2]} to {numbers[3]}", inside],
+            )
+    return Table(
+        ["", "truth", "estimate", "95 % interval", "inside"],
+        rows,
+        "The truth was not used to find the estimate.",
+    )
+
+
 def calibration_sections(found: Calibration, tables: list[Table]) -> list[Section]:
     """`tables` are the gap by run and by joint."""
     played, nominal = found.judged
@@ -81,6 +104,11 @@ def calibration_sections(found: Calibration, tables: list[Table]) -> list[Sectio
 def _cell(kind: str, estimate: dict | None) -> str:
     if estimate is None:
         return "–"
-    scale = 1e3 if kind == "delay" else 1.0
+    scale = _scale(kind)
     low, high = (scale * end for end in estimate["interval95"])
     return f"{scale * estimate['value']:.3g} ({low:.2g} to {high:.2g})"
+
+
+def _scale(kind: str) -> float:
+    """From SI units to those shown."""
+    return 1e3 if kind == "delay" else 1.0

@@ -2,7 +2,8 @@
 
 In: a seed and a payload. Out: recordings in torque mode. The robot that moves is not quite that of the data sheet, its
 joints rub with 2 to 14 N·m, its torques are read from motor currents (noisy, low-passed, by drive constants that may be
-wrong), and its rows come every 8 to 13 ms. Nothing of what happens in here is known to the identification.
+wrong), and its rows come every 8 to 13 ms. Of what happens in here the identification knows how hard friction sticks,
+and nothing else.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ _ARMATURE = 0.1
 _FRICTION_NM = (12.0, 12.0, 8.0, 2.7, 2.5, 2.3)
 """Of the robot that moves, each ± 15 %: 2 to 14 N·m."""
 _DAMPING = (4.0, 4.0, 3.0, 0.8, 0.8, 0.8)
-_FRICTION_IMPEDANCE = 0.9995
-"""It sticks."""
+FRICTION_IMPEDANCE = 0.99
+"""MuJoCo's solimpfriction: a joint at rest hardly creeps. The identification is told it."""
 _KP = (6000.0, 6000.0, 4000.0, 900.0, 900.0, 600.0)
 _KD = (600.0, 600.0, 300.0, 40.0, 40.0, 20.0)
 _POSTURE_RAD = (0.0, -1.2, 1.6, -1.0, -1.2, 0.3)
@@ -113,13 +114,7 @@ class IndustrialArm:
                 self.damping[i],
                 self.armature[i],
             )
-            joint.solimp_friction = [
-                float(__import__("os").environ.get("IMP", ".99")),
-                float(__import__("os").environ.get("IMP", ".99")),
-                0.001,
-                0.5,
-                2,
-            ]
+            joint.solimp_friction[:2] = FRICTION_IMPEDANCE
         put_on(spec, loads)
         spec.option.timestep = _STEP_S
         return spec.compile()

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from haloid.bench.identification.industrial_arm import IndustrialArm, Wear, data_sheet
+from haloid.bench.identification.industrial_arm import FRICTION_IMPEDANCE, IndustrialArm, Wear, data_sheet
 from haloid.bench.outcome import Outcome, Target
 from haloid.identify.results.answer import NORMAL_95, answer
 from haloid.identify.stages import BASE_PARAMETERS, Settings, identify
@@ -23,7 +23,6 @@ from haloid.report import Table
 
 MASS_KG = 2.8
 _DRIVE_SHARE = 0.2
-_FRICTION_IMPEDANCE = 0.99
 _RUNS = 2
 
 
@@ -89,7 +88,7 @@ def _one(sheet: Path, drives: str, seed: int, fragments: int) -> dict:
     unloaded = [arm.record(f"unloaded {k}", 100 * seed + k) for k in range(_RUNS)]
     loaded = [arm.record(f"loaded {k}", 100 * seed + 50 + k, [load]) for k in range(_RUNS)]
     settings = Settings(
-        ("tool",), fragments=fragments, held_out=0.0, payload_size_m=0.3, friction_impedance=_FRICTION_IMPEDANCE
+        ("tool",), fragments=fragments, held_out=0.0, payload_size_m=0.3, friction_impedance=FRICTION_IMPEDANCE
     )
     if drives == "unknown":
         sought = (*BASE_PARAMETERS, "*.strength", "delay")

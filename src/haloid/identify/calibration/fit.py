@@ -32,6 +32,10 @@ _NUDGE = 0.03
 """Wide enough to look across the edges of stick and slip."""
 _ROWS_ALIKE = 20
 """Residuals of neighbouring rows are alike: so many count as one."""
+_CLUSTER_S = 4.0
+"""Residuals this far apart are taken to be independent."""
+_WEIGHT_STD = 0.02
+"""Of the links' weight about the model's: the scale that all forces of a joint are known by."""
 _DAMPINGS = (0.1, 1.0, 10.0, 100.0)
 COARSE_DELAYS_S = np.array([0.0, 0.01, 0.02, 0.035, 0.05])
 _FINE_S = np.array([-0.005, 0.0, 0.005])
@@ -47,7 +51,8 @@ class ServoFit:
     servos: np.ndarray
     """(n, 5)"""
     log_std: np.ndarray
-    """(n, 5) standard deviations of their logarithms, from windows as clusters (White's sandwich)."""
+    """(n, 5) standard deviations of their logarithms: White's sandwich with a few seconds of readings as a cluster, and
+    what errors of the delay and of the links' weight do to them."""
     delay_s: np.ndarray
     """(n,)"""
     delay_std_s: np.ndarray
@@ -137,7 +142,7 @@ def fit_servos(
     best = _choose(fine.cost, shared_delay)
     delay = delays[best, np.arange(n)]
     last = _levenberg_marquardt(windows, fine.z[best, np.arange(n)][None], delay[None], prior, sigma, 8, "last", say)
-    return _concluded(windows, last, delay, fine.cost, delays, prior, shared_delay)
+    return _concluded(windows, last, delay, fine, delays, prior, shared_delay)
 
 
 def _prior(log_kp: np.ndarray, effort: np.ndarray, armature: np.ndarray, kp_std: float) -> _Prior:
@@ -176,7 +181,7 @@ class _Descent:
     information: np.ndarray
     """(S, n, 5, 5) with the prior's."""
     scores: np.ndarray
-    """(S, W, n, 5) each window's gradient."""
+    """(S, C, n, 5) each cluster's gradient."""
     iterations: int
     converged: bool
 
@@ -200,7 +205,7 @@ def _levenberg_marquardt(
     for iteration in range(1, iterations + 2):
         jacobian = _jacobian(windows, z, delay_s, sigma)  # (S, p, W, L, n)
         information = np.einsum("sawtj,sbwtj->sjab", jacobian, jacobian, optimize=True) + prior.information
-        scores = np.einsum("sawtj,swtj->swja", jacobian, residual, optimize=True)
+        scores = _scores(jacobian, residual, max(1, round(_CLUSTER_S / (windows.steps * windows.timestep_s))))
         if iteration > iterations or converged:
             break
         gradient = scores.sum(axis=1) + prior.gradient(z)
@@ -223,6 +228,15 @@ def _levenberg_marquardt(
         say(f"{what}, iteration {iteration}, cost {cost.sum(axis=1).min():.5g}")
     rms = sigma * np.sqrt(np.sum(residual**2, axis=(1, 2)) / windows.valid.sum())
     return _Descent(z, cost, rms, information, scores, iteration - 1, converged)
+
+
+def _scores(jacobian: np.ndarray, residual: np.ndarray, rows: int) -> np.ndarray:
+    """(S, C, n, 5) gradients of clusters of so many rows of a window."""
+    parts = [slice(start, start + rows) for start in range(0, residual.shape[2], rows)]
+    summed = [
+        np.einsum("sawtj,swtj->swja", jacobian[:, :, :, part], residual[:, :, part], optimize=True) for part in parts
+    ]
+    return np.concatenate(summed, axis=1)
 
 
 def _step(
@@ -279,24 +293,33 @@ def _concluded(
     windows: Windows,
     last: _Descent,
     delay: np.ndarray,
-    cost: np.ndarray,
+    fine: _Descent,
     delays: np.ndarray,
     prior: _Prior,
     shared: bool,
 ) -> ServoFit:
+    """`fine` are the servos fitted at each of `delays`: how they follow the delay tells what its error does to them."""
     n = len(windows.joint_names)
     to_log = np.eye(len(KINDS))
     to_log[1:, 0] = 1.0  # log damping = log lag + log kp, and so on
+    profile = np.repeat(fine.cost.sum(axis=1)[:, None], n, axis=1) if shared else fine.cost
+    half_step_s = windows.timestep_s / 2  # a simulated servo acts on what it reads by so much earlier than a real one
+    delay_std = np.hypot(half_step_s, [_profile_std(delays[:, j], profile[:, j]) for j in range(n)])
     log_std, seen = np.empty((n, len(KINDS))), np.empty(n, bool)
     for j in range(n):
         inverse = np.linalg.inv(last.information[0, j])
         score = last.scores[0, :, j]
-        covariance = inverse @ (score.T @ score + prior.information[j]) @ inverse
+        score = score[np.any(score != 0, axis=1)]
+        small_sample = len(score) / max(1, len(score) - len(KINDS))
+        covariance = inverse @ (small_sample * score.T @ score + prior.information[j]) @ inverse
+        by_delay = (fine.z[-1, j] - fine.z[0, j]) / (delays[-1, j] - delays[0, j])
+        covariance += delay_std[j] ** 2 * np.outer(by_delay, by_delay)
+        covariance[0, 0] += _WEIGHT_STD**2  # heavier links: all forces larger by one factor, which is kp alone
         log_std[j] = np.sqrt(np.diag(to_log @ covariance @ to_log.T))
         seen[j] = inverse[0, 0] < 0.5 * _PRIOR_STD[0] ** 2
-    profile = np.repeat(cost.sum(axis=1)[:, None], n, axis=1) if shared else cost
-    std = np.array([_profile_std(delays[:, j], profile[:, j]) for j in range(n)])
-    return ServoFit(windows.joint_names, decode(last.z[0]), log_std, delay, std, seen, last.converged, last.iterations)
+    return ServoFit(
+        windows.joint_names, decode(last.z[0]), log_std, delay, delay_std, seen, last.converged, last.iterations
+    )
 
 
 def _profile_std(delay_s: np.ndarray, cost: np.ndarray) -> float:
