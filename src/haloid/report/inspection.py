@@ -45,7 +45,7 @@ def facts(inspection: Inspection) -> list[tuple[str, str]]:
         ("robot", f"{Path(inspection.robot).name}, all its {len(inspection.joints)} joints, {held}{support}"),
         ("driven", f"{inspection.actuation} commands; payload: {inspection.payload}"),
         ("length", f"{inspection.duration_s:.1f} s: {inspection.rows:,} rows {_spacing(inspection)}, {lost}"),
-        ("usable", f"{100 * inspection.usable_share:.0f} % of the rows (no joint at its stop or torque limit)"),
+        ("usable", f"{100 * inspection.usable_share:.0f} % of the rows (no joint at its stop)"),
         ("noise", f"{1e3 * inspection.noise_rad:.3f} mrad, {_noise_source(inspection)}"),
     ]
     if inspection.precision is not None and inspection.precision.misfit_rad is not None:

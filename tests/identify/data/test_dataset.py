@@ -9,6 +9,7 @@ import pytest
 from tests.identify.arm import CONTROL_DT_S, TIMESTEP_S, blank, heavier_hand, played, simulator_of, write_arm
 
 from haloid.identify.data.dataset import DataError, Dataset, build_simulator, check_agreement, prepare
+from haloid.identify.data.usable import motion_of, saturated
 from haloid.recordings.recording import Recording
 
 ROWS = 10
@@ -81,29 +82,31 @@ def test_joint_stops_are_left_out(run, caplog):
     rows = covered(prepared(stopped))
     assert not set(rows) & set(range(100, 110))
     assert len(rows) > 300
-    (told,) = caplog.messages  # the jumps there and back look like a servo at its limit
-    words = "rows are left out, because a joint is at its stop or a servo at its limit there"
-    assert told == f"arm run: 12 of 400 {words}"
+    assert caplog.messages == ["arm run: 10 of 400 rows are left out, because a joint is at its stop there"]
 
 
-def test_saturated_servos_are_left_out(run):
+def test_saturated_servos_are_kept(run):
     pushed = replace(run, target_rad=run.target_rad.copy())
     pushed.target_rad[50:60, 2] += 4.0  # 80 N·m at kp 20, and the motor has 60
-    assert not set(covered(prepared(pushed))) & set(range(50, 60))
+    assert np.array_equal(covered(prepared(pushed)), covered(prepared(run)))
+    assert set(range(50, 60)) <= set(covered(prepared(pushed)))
 
 
 def test_gains_that_change_are_counted_in_saturation(run):
     kp = np.broadcast_to(run.kp, (len(run.time_s), 3)).copy()
     kp[50:60, 2] = 2e5
     stiff = replace(run, kp=kp, kd=np.broadcast_to(run.kd, kp.shape))
-    assert not set(covered(prepared(stiff))) & set(range(50, 60))
+    simulator = simulator_of(stiff)
+    assert not saturated(motion_of(run, simulator), simulator).any()
+    at_limit = saturated(motion_of(stiff, simulator), simulator)
+    assert at_limit[50:60, 2].mean() > 0.5 and not at_limit[:50].any() and not at_limit[60:].any()
 
 
 def test_too_short_a_run_is_refused_in_words(run):
     short = without(run, slice(12, None))
     words = (
-        "arm run has no 0.2 s without a gap, a joint at its stop or a saturated servo; "
-        "record longer or more gently, or shorten the fragments"
+        "arm run has no 0.2 s without a gap or a joint at its stop; record longer, off the stops, or shorten the "
+        "fragments"
     )
     with pytest.raises(DataError, match=f"^{re.escape(words)}$"):
         prepared(short)

@@ -159,8 +159,8 @@ def prepare(
         usable = usable_starts(motion, simulator, rows)
         if not len(usable):
             raise DataError(
-                f"{recording.title} has no {rows * recording.control_dt_s:.2g} s without a gap, a joint at its stop "
-                "or a saturated servo; record longer or more gently, or shorten the fragments"
+                f"{recording.title} has no {rows * recording.control_dt_s:.2g} s without a gap or a joint at its "
+                "stop; record longer, off the stops, or shorten the fragments"
             )
         apart = _apart(usable, rows + 1)
         chosen = apart[evenly_spaced(len(apart), fragments_per_recording)]

@@ -1,7 +1,7 @@
 """Usable rows: where in a recording a fragment may start, and what smoothing tells of its states and its noise.
 
-A fragment holds no gap, no joint at its stop and no servo at its force limit, which the contact-free model does not
-follow smoothly.
+A fragment holds no gap and no joint at its stop, which the simulated robot does not have. A servo at its force limit
+is part of the model: the step is known on both sides of the limit.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def noise_rad(motion: Motion) -> float:
 
 
 def usable_starts(motion: Motion, simulator: Simulator, rows: int) -> np.ndarray:
-    """Rows from which `rows` control steps run without a gap, a joint stop or a saturated servo."""
-    bad = out_of_model(motion, simulator)
+    """Rows from which `rows` control steps run without a gap or a joint at its stop."""
+    bad = at_stop(motion, simulator).any(axis=1)
     starts = []
     for piece in motion.pieces:
         first = piece.start + (max(_EDGE_ROWS, HISTORY_ROWS) if piece.start > 0 else _EDGE_ROWS)
@@ -122,20 +122,12 @@ def usable_starts(motion: Motion, simulator: Simulator, rows: int) -> np.ndarray
                 starts.append(start)
     if bad.any():
         _LOG.warning(
-            "%s: %d of %d rows are left out, because a joint is at its stop or a servo at its limit there",
+            "%s: %d of %d rows are left out, because a joint is at its stop there",
             motion.recording.title,
             int(bad.sum()),
             len(bad),
         )
     return np.array(starts, int)
-
-
-def out_of_model(motion: Motion, simulator: Simulator) -> np.ndarray:
-    """(T,) rows where a joint stop or a force limit acts, which the contact-free model does not follow smoothly."""
-    bad = np.any(at_stop(motion, simulator), axis=1)
-    if motion.recording.target_rad is not None:
-        bad |= np.any(saturated(motion, simulator), axis=1)
-    return bad
 
 
 def at_stop(motion: Motion, simulator: Simulator) -> np.ndarray:

@@ -137,7 +137,8 @@ def _limits(inspection: Inspection) -> list[str]:
     worst = max(at_limit, key=lambda joint: joint.saturated_share)
     sentences = [
         f"{_names(at_limit)} ask{'s' * (len(at_limit) == 1)} for all the motor's torque, {worst.name} in "
-        f"{100 * worst.saturated_share:.0f} % of the rows. Move more slowly or less far, or carry less."
+        f"{100 * worst.saturated_share:.0f} % of the rows. They are used, with the model's torque limits: "
+        "see that these are the robot's, or move more slowly or less far."
     ]
     most = max(joint.torque_share or 0.0 for joint in at_limit)
     if most > ABSURD_TORQUE:

@@ -20,7 +20,6 @@ from haloid.identify.data.usable import (
     motion_of,
     noise_of,
     noise_rad,
-    out_of_model,
     saturated,
 )
 from haloid.identify.inspection.precision import Precision, predict_precision
@@ -64,7 +63,7 @@ class Inspection:
     gaps: int
     lost_rows: int
     usable_share: float
-    """Of the rows: no joint at its stop, no servo at its limit."""
+    """Of the rows: no joint at its stop. A motor at its limit is part of the model."""
     noise_rad: float
     encoder_step_rad: float
     """The grid that readings lie on, the median of the joints'; 0 where they are not quantised."""
@@ -109,7 +108,7 @@ def inspect_recording(recording: Recording, payload_links: Sequence[str] = ()) -
         uneven_steps_s=None if recording.is_even else _uneven_steps_s(motion),
         gaps=len(motion.pieces) - 1,
         lost_rows=_lost_rows(motion),
-        usable_share=1 - float(out_of_model(motion, simulator).mean()),
+        usable_share=1 - float(at_stop(motion, simulator).any(axis=1).mean()),
         noise_rad=noise,
         encoder_step_rad=float(np.median(motion.least_noise_rad) * np.sqrt(12)),
         joints=_joint_facts(motion, simulator),
