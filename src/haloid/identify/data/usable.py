@@ -113,7 +113,7 @@ def noise_rad(motion: Motion) -> float:
 
 def usable_starts(motion: Motion, simulator: Simulator, rows: int) -> np.ndarray:
     """Rows from which `rows` control steps run without a gap or a joint at its stop."""
-    bad = at_stop(motion, simulator).any(axis=1)
+    bad = np.any(at_stop(motion, simulator), axis=1)
     starts = []
     for piece in motion.pieces:
         first = piece.start + (max(_EDGE_ROWS, HISTORY_ROWS) if piece.start > 0 else _EDGE_ROWS)
