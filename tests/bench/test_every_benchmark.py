@@ -34,7 +34,7 @@ SMALLEST = {
     "yaw-jump": "--hours 0",
     "maneuvers": "--hours 0",
     "asap-open-loop": "--stand-ins twin --seeds 1 --learned stand --held-out stand --clips 4 --windows 4 "
-    "--transitions 100 --passes 1",
+    "--transitions 100 --passes 1 --ppo-iterations 1 --ppo-robots 8",
     "gaponet-tracking": f"{OPERATORS} --extrapolate",
     "gaponet-delivery": f"{OPERATORS} --deliveries 1",
     "gaponet-ablations": OPERATORS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -27,14 +28,23 @@ class Train:
         haloid delta train --rollouts out/real --held-out walk wave -o out/delta
         haloid delta train --rollouts out/real --joints ankles --model out/result/calibrated.xml -o out/delta
         haloid delta train --rollouts out/real --method dynamics -o out/dynamics
+        haloid delta train --rollouts out/real --method ppo --minutes 60 -o out/delta-ppo
+
+    PPO keeps its checkpoints in a folder beside the other (OUT-training) until it is done; one that was stopped goes on
+    with the same command.
     """
 
     rollouts: tuple[Path, ...] = ()
     """Rollouts of the real robot, or folders of them (docs/rollouts.md)."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = tyro.MISSING
     """Folder to write to."""
-    method: Literal["fast", "dynamics"] = "fast"
-    """fast: delta action by least squares, minutes; dynamics: delta dynamics, ASAP's baseline."""
+    method: Literal["fast", "ppo", "dynamics"] = "fast"
+    """fast: delta action by least squares, minutes; ppo: by reinforcement learning as in ASAP, hours; dynamics: delta
+    dynamics, ASAP's baseline."""
+    iterations: int | None = None
+    """PPO's rounds of acting and learning; 600 unless told."""
+    minutes: float | None = None
+    """PPO stops after this long, with the best model so far."""
     joints: Literal["all", "ankles"] = "all"
     """Which servos are corrected."""
     model: str = DEFAULT_ROBOT
@@ -54,9 +64,14 @@ def run(config: Train) -> None:
     from haloid.gap.replays.open_loop import open_loop
     from haloid.outputs import atomic_directory
     from haloid.skills.task.robot import tracked_robot
+    from haloid.skills.training.checkpoint import FILE as CHECKPOINT
 
     if not config.rollouts:
         raise HaloidError("no rollout to learn from. Give files or folders with --rollouts")
+    if config.method != "ppo" and (config.iterations is not None or config.minutes is not None):
+        raise HaloidError(f"--iterations and --minutes are for --method ppo; the method is {config.method}")
+    if config.method == "ppo":
+        require_extra("delta train --method ppo", "learn", "rsl_rl")
     robot = tracked_robot(config.model)
     data = read_real_data(config.rollouts, robot)
     unknown = sorted(set(config.held_out) - set(data.sources))
@@ -67,16 +82,30 @@ def run(config: Train) -> None:
         raise HaloidError("all motions are held out, and none is left to learn from")
     training = data.of(kept)
     judged = data.of(config.held_out) if config.held_out else training
+    checkpoints = config.out.with_name(f"{config.out.name}-training")
     with atomic_directory(config.out) as folder:
         with console.progress("Learning") as say:
             model = learn(
-                robot, training, config.method, config.joints, seed=config.seed, threads=config.threads, say=say
+                robot,
+                training,
+                config.method,
+                config.joints,
+                seed=config.seed,
+                threads=config.threads,
+                iterations=config.iterations,
+                minutes=config.minutes,
+                folder=checkpoints,
+                say=say,
             )
         with console.progress("Replaying") as say:
             methods = {"OpenLoop": None, config.method: correction_of(model)}
             found = open_loop(robot, judged, methods, windows=64, threads=config.threads, say=say)
         save_delta(model, folder)
         export_onnx(model, folder / "delta.onnx")
+    if config.method == "ppo":
+        (checkpoints / CHECKPOINT).unlink(missing_ok=True)
+        with suppress(OSError):  # it is not there, or holds something else
+            checkpoints.rmdir()
     what = f"held-out {', '.join(config.held_out)}" if config.held_out else "the rollouts that it learned from"
     console.results.print(f"Replays of {what}:", soft_wrap=True)
     console.print_table(open_loop_table(found))

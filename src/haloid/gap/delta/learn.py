@@ -6,6 +6,7 @@ In: real data and a method. Out: a `DeltaModel` (files.py) for the robot that is
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from haloid.gap.replays.simulator import Correction
 from haloid.skills.policies.networks import Network
 from haloid.skills.task.robot import TrackedRobot
 
-Method = Literal["fast", "dynamics"]
+Method = Literal["fast", "ppo", "dynamics"]
 Joints = Literal["all", "ankles"]
 
 
@@ -32,12 +33,23 @@ def learn(
     *,
     seed: int = 0,
     threads: int = 0,
+    iterations: int | None = None,
+    minutes: float | None = None,
+    folder: Path | None = None,
     say: Callable[[str], None] = lambda detail: None,
 ) -> DeltaModel:
+    """`iterations`, `minutes` and the `folder` for checkpoints are PPO's."""
     columns = corrected_columns(robot, joints)
     if method == "dynamics":
         network = fit_dynamics(robot, data, DynamicsConfig(seed=seed, threads=threads), say)
         return _model(robot, data, "dynamics", method, network, columns)
+    if method == "ppo":
+        from haloid.gap.ppo.train import DeltaPpoConfig, fit_ppo
+
+        given = {} if iterations is None else {"iterations": iterations}
+        config = DeltaPpoConfig(seed=seed, threads=threads, **given)
+        network = fit_ppo(robot, data, columns, config, folder=folder, minutes=minutes, say=say)
+        return _model(robot, data, "action", method, network, columns)
     network = fit_fast(robot, data, columns, FastConfig(seed=seed, threads=threads), say)
     return _model(robot, data, "action", method, network, columns)
 

@@ -71,9 +71,11 @@ class Simulator:
                 for name, values in fields.items():
                     self._simulation.batch.expand(name)[:] = values
 
-    def put(self, states: States) -> None:
-        self._simulation.put(self._everyone, states.qpos, states.qvel)
-        self._simulation.hold(self._everyone, states.held_rad)
+    def put(self, states: States, robots: np.ndarray | None = None) -> None:
+        """All robots, or these alone, into states."""
+        robots = self._everyone if robots is None else robots
+        self._simulation.put(robots, states.qpos, states.qvel)
+        self._simulation.hold(robots, states.held_rad)
 
     def step(self, target_rad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """qpos and qvel after a control step; a simulation that diverged is not finite, or was refused and stands."""
