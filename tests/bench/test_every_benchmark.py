@@ -35,6 +35,8 @@ SMALLEST = {
     "maneuvers": "--hours 0",
     "asap-open-loop": "--stand-ins twin --seeds 1 --learned stand --held-out stand --clips 4 --windows 4 "
     "--transitions 100 --passes 1 --ppo-iterations 1 --ppo-robots 8",
+    "asap-closed-loop": "--motions stand --uses ASAP action-noise fixed-point --vanilla-iterations 1 --iterations 1 "
+    "--clips 6 --transitions 100 --windows 4 --passes 1 --starts 2",
     "gaponet-tracking": f"{OPERATORS} --extrapolate",
     "gaponet-delivery": f"{OPERATORS} --deliveries 1",
     "gaponet-ablations": OPERATORS,
@@ -47,7 +49,17 @@ NEEDS = {
     "throughput": ["mjlab"],
     **dict.fromkeys(["gaponet-tracking", "gaponet-delivery", "gaponet-ablations", "gaponet-real"], ("torch", "onnx")),
     **dict.fromkeys(
-        ["clips", "controller", "learning", "table3", "walk", "yaw-jump", "maneuvers", "asap-open-loop"],
+        [
+            "clips",
+            "controller",
+            "learning",
+            "table3",
+            "walk",
+            "yaw-jump",
+            "maneuvers",
+            "asap-open-loop",
+            "asap-closed-loop",
+        ],
         ("rsl_rl", "mjbatch", "onnxruntime"),
     ),
 }

@@ -98,6 +98,10 @@ BENCHMARKS = {
         "delta.open_loop:AsapOpenLoop",
         "ASAP's Table III: recorded targets replayed in corrected simulators, held-out motions, by stand-in.",
     ),
+    "asap-closed-loop": Benchmark(
+        "delta.closed_loop:AsapClosedLoop",
+        "ASAP's Table IV: a policy tracks motions on a stand-in before and after fine-tuning; RL-free uses; noise.",
+    ),
     "gaponet-tracking": Benchmark(
         "operator.tracking:Tracking",
         "GAPONet's Fig. 3: Q_dis by joint and payload on an unseen robot; parameters, operator, both, MLP.",

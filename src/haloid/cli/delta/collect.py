@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Collect:
     """Let policies drive a stand-in for the real robot through many short clips, and keep what it did.
 
-    Writes one rollout (docs/rollouts.md) for each policy to the folder. Policies that are done are not driven again, so
-    a collection that was stopped goes on with the same command.
+    Writes one rollout (docs/rollouts.md) for each policy to the folder, or one for each of its motions if it has
+    several. What is done is not driven again, so a collection that was stopped goes on with the same command.
 
     Examples:
         haloid delta collect --policy out/squat out/walk --stand-in twin -o out/real
@@ -39,7 +39,7 @@ class Collect:
     robot: str = DEFAULT_ROBOT
     """The robot that the stand-in stands in for."""
     clips: int = 40
-    """For each policy."""
+    """For each motion of each policy."""
     seconds: float = 3.0
     """Of a clip, or less where the motion ends."""
     target_noise: float = 0.02
@@ -58,13 +58,13 @@ def run(config: Collect) -> None:
     if not config.policy:
         raise HaloidError("no policy to drive the stand-in. Give one or more with --policy")
     files = _files(config)
-    for number, (policy, file) in enumerate(files.items(), start=1):
+    for number, (file, (policy, motion)) in enumerate(files.items(), start=1):
         if file.is_file():
             rollout = read_rollout(file)
             _check_same(rollout, config, file)
         else:
             with console.progress(f"Collecting {number} of {len(files)}: {file.stem}") as say:
-                rollout = _collect(policy, config, say)
+                rollout = _collect(policy, motion, config, say)
             write_rollout(rollout, file)
         fell = sum(episode.fell for episode in rollout.episodes)
         console.results.print(
@@ -72,20 +72,24 @@ def run(config: Collect) -> None:
         )
 
 
-def _files(config: Collect) -> dict[Path, Path]:
-    """The rollout of each policy, named after its folder or file."""
-    files: dict[Path, Path] = {}
+def _files(config: Collect) -> dict[Path, tuple[Path, str]]:
+    """Policy and motion of each rollout, which is named after the policy's folder or file."""
+    from haloid.skills.policies.open_policy import open_policy
+
+    files: dict[Path, tuple[Path, str]] = {}
     for policy in config.policy:
         inner = policy.name in ("policy.onnx", "policy.pt")
         name = policy.resolve().parent.name if inner else policy.resolve().stem
-        file = config.out / f"{name}.npz"
-        if file in files.values():
-            raise HaloidError(f"two policies are called {name}, and rollouts are kept by it: rename a folder")
-        files[policy] = file
+        motions = open_policy(policy).facts.motions
+        for motion in motions:
+            file = config.out / (f"{name}-{motion}.npz" if len(motions) > 1 else f"{name}.npz")
+            if file in files:
+                raise HaloidError(f"two policies are called {name}, and rollouts are kept by it: rename a folder")
+            files[file] = policy, motion
     return files
 
 
-def _collect(path: Path, config: Collect, say: Callable[[str], None]) -> Rollout:
+def _collect(path: Path, motion: str, config: Collect, say: Callable[[str], None]) -> Rollout:
     from haloid.gap.replays.collect import CollectConfig, collect
     from haloid.gap.standins.named import stand_in
     from haloid.skills.policies.deployed import DeployedPolicy
@@ -96,6 +100,7 @@ def _collect(path: Path, config: Collect, say: Callable[[str], None]) -> Rollout
         seconds=config.seconds,
         target_noise_rad=config.target_noise,
         disturbance=config.disturbance,
+        motion=motion,
         seed=config.seed,
         threads=config.threads,
     )

@@ -17,12 +17,12 @@ from haloid.skills.task.transforms import Command, Now
 
 class DeltaAction:
     def __init__(self, network: Network, default_rad: np.ndarray) -> None:
-        self.network, self._default_rad = network.eval(), default_rad
+        self.network, self.default_rad = network.eval(), default_rad
 
     def delta_rad(self, states: States, target_rad: np.ndarray) -> np.ndarray:
         """(N, n)"""
         with torch.inference_mode():
-            seen = torch.from_numpy(features(states, target_rad, self._default_rad))
+            seen = torch.from_numpy(features(states, target_rad, self.default_rad))
             return self.network(seen).numpy().astype(float)
 
     def targets(self, states: States, target_rad: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from haloid.gap.delta.files import check_delta_fits, load_delta
 from haloid.gap.delta.learn import correction_of
 from haloid.skills.task.environment import STEP_S
 from haloid.skills.task.robot import tracked_robot
+from haloid.skills.task.transforms import Transform
 from haloid.skills.training.checkpoint import FILE
 from haloid.skills.training.learning import Iteration, TrainingConfig
 from haloid.skills.training.run_config import read_config
@@ -36,7 +37,7 @@ def finetune(
     on_iteration: Callable[[Iteration], None] = lambda _: None,
 ) -> TrainingOutcome:
     """Into a new folder, or on with what a stopped fine-tuning left there."""
-    config = _config(policy, iterations, threads)
+    config = tuning_config(policy, iterations, threads)
     model = load_delta(delta)
     check_delta_fits(model, tracked_robot(config.task.model, timestep_s=STEP_S / SUBSTEPS), delta)
     action = correction_of(model)
@@ -45,17 +46,31 @@ def finetune(
             f"{delta} is a delta dynamics model, which changes states and not targets. Expected a delta action model: "
             "haloid delta train --method fast"
         )
-    transforms = (DeltaTransform(action),)
+    return train_on(policy, config, folder, (DeltaTransform(action),), minutes=minutes, on_iteration=on_iteration)
+
+
+def train_on(
+    policy: Path,
+    config: TrainingConfig,
+    folder: Path,
+    transforms: tuple[Transform, ...],
+    *,
+    minutes: float | None = None,
+    on_iteration: Callable[[Iteration], None] = lambda _: None,
+) -> TrainingOutcome:
+    """Training goes on from `policy`'s networks with whatever `transforms` do between policy and servos."""
     if (folder / FILE).is_file():
         return resume(folder, minutes=minutes, on_iteration=on_iteration, transforms=transforms)
     return train(config, folder, minutes=minutes, warm_start=policy, on_iteration=on_iteration, transforms=transforms)
 
 
-def _config(policy: Path, iterations: int, threads: int) -> TrainingConfig:
+def tuning_config(policy: Path, iterations: int, threads: int) -> TrainingConfig:
+    """Of the policy's own training, in the simulator that delta models are learned in."""
     if not (policy / FILE).is_file():
         raise HaloidError(f"{policy} holds no training to go on from. Expected a folder that haloid train wrote to")
     config = read_config(policy)
     if config.task.actions == "controller":
         raise HaloidError(f"{policy} is a controller, which learns nothing. Expected a learned policy: haloid train")
-    task = replace(config.task, substeps=SUBSTEPS, threads=threads)
+    # the real robot's delay is in the delta model, which knows a simulator without
+    task = replace(config.task, substeps=SUBSTEPS, delay_s=0.0, threads=threads)
     return replace(config, task=task, iterations=iterations, threads=threads)

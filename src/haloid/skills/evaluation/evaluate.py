@@ -29,6 +29,7 @@ from haloid.skills.policies.deployed import DeployedPolicy
 from haloid.skills.task.reference import Reference
 from haloid.skills.task.robot import TrackedRobot
 from haloid.skills.task.simulation import Simulate, Simulation
+from haloid.skills.task.transforms import Transform
 
 Which = Literal["all", "successful"]
 """All runs, each up to its end, or those that succeeded alone."""
@@ -104,11 +105,13 @@ def evaluate(
     config: EvaluationConfig,
     say: Callable[[str], None] = lambda detail: None,
     simulate: Simulate = Simulation,
+    transforms: tuple[Transform, ...] = (),
 ) -> Evaluation:
-    """Drive `config.starts` robots through the motion and measure them; `say` hears how far it is."""
+    """Drive `config.starts` robots through the motion and measure them; `say` hears how far it is. `transforms` stand
+    between the policy and the servos."""
     robot = driven_by(policy, robot)
     reference = policy.reference(robot, config.motion)
-    runs = roll_out(policy, robot, reference, config, say, simulate)
+    runs = roll_out(policy, robot, reference, config, say, simulate, transforms)
     torque = np.concatenate([run.torque_nm[1 : _rows(run)] for run in runs]) / robot.effort_nm
     angles = np.concatenate([run.poses.joint_pos[1 : _rows(run)] for run in runs])
     ranges = np.array([robot.model.joint(name).range for name in robot.joint_names])

@@ -22,7 +22,7 @@ from haloid.skills.task.randomisation import RANDOMISATIONS, RandomisationName
 from haloid.skills.task.reference import CONTROL_HZ, Poses, Reference
 from haloid.skills.task.robot import TrackedRobot
 from haloid.skills.task.simulation import Simulate, Simulation
-from haloid.skills.task.transforms import delayed_by
+from haloid.skills.task.transforms import Transform, delayed_by
 from haloid.trajectories.trajectory import Trajectory
 
 LEAST_FRAMES = 10
@@ -112,6 +112,7 @@ def roll_out(
     config: EvaluationConfig,
     say: Callable[[str], None] = lambda detail: None,
     simulate: Simulate = Simulation,
+    transforms: tuple[Transform, ...] = (),
 ) -> tuple[Run, ...]:
     """One run of each of `config.starts` robots (of `driven_by`) along `reference` (of `DeployedPolicy.reference`)."""
     if config.starts < 1:
@@ -120,7 +121,7 @@ def roll_out(
     first = np.zeros(config.starts, dtype=int)
     if config.start_from == "random":
         first = random.integers(0, max(len(reference) - LEAST_FRAMES, 1), config.starts)
-    environment = tracking_environment(robot, reference, config, first, simulate)
+    environment = tracking_environment(robot, reference, config, first, simulate, transforms)
     driver = Driver(policy, environment, config, random)
     rows = [Row.of(environment, np.zeros(config.starts, dtype=bool))]
     steps = int((len(reference) - 1 - first).max())
@@ -138,7 +139,9 @@ def tracking_environment(
     config: EvaluationConfig,
     first: np.ndarray,
     simulate: Simulate = Simulation,
+    transforms: tuple[Transform, ...] = (),
 ) -> TrackingEnvironment:
+    """`transforms` come before the delay."""
     environment = TrackingEnvironment(
         robot,
         reference,
@@ -147,7 +150,7 @@ def tracking_environment(
             seed=config.seed,
             threads=config.threads,
             randomisation=RANDOMISATIONS[config.randomisation],
-            transforms=delayed_by(config.delay_s),
+            transforms=(*transforms, *delayed_by(config.delay_s)),
             adaptive_sampling=False,
             restart=False,
         ),
