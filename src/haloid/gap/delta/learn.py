@@ -6,6 +6,7 @@ In: real data and a method. Out: a `DeltaModel` (files.py) for the robot that is
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -46,8 +47,8 @@ def learn(
     if method == "ppo":
         from haloid.gap.ppo.train import DeltaPpoConfig, fit_ppo
 
-        given = {} if iterations is None else {"iterations": iterations}
-        config = DeltaPpoConfig(seed=seed, threads=threads, **given)
+        config = DeltaPpoConfig(seed=seed, threads=threads)
+        config = config if iterations is None else replace(config, iterations=iterations)
         network = fit_ppo(robot, data, columns, config, folder=folder, minutes=minutes, say=say)
         return _model(robot, data, "action", method, network, columns)
     network = fit_fast(robot, data, columns, FastConfig(seed=seed, threads=threads), say)
