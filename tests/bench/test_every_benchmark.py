@@ -16,6 +16,7 @@ SMALLEST = {
     "table2": "--quick",
     "table4": "--robots 1",
     "noise": "--seeds 1",
+    "double-support": "--seeds 1 --settings 1",
     "sysid": "--seeds 1 --fragments 2 --rows 5 --sysid-iterations 2",
     "payloads": "--seeds 1",
     "scaling": "--repeats 1 --fragments 2 --rows 4",

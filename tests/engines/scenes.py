@@ -13,7 +13,7 @@ import numpy as np
 from tests.random_trees import mjcf, tree_plan
 
 from haloid.engines.fragments import Fragments
-from haloid.engines.physics import JOINT_KINDS, LINK_KINDS, Column, Physics
+from haloid.engines.physics import FLOOR_KINDS, JOINT_KINDS, LINK_KINDS, Column, Physics
 from haloid.engines.simulate import Simulator
 from haloid.robots.clamp import clamp
 from haloid.robots.description import describe
@@ -40,7 +40,8 @@ class Scene:
         """Every parameter of every kind."""
         links, joints = self.physics.links, self.physics.joints
         every = [Column(kind, link, c) for link in links for kind, parts in LINK_KINDS.items() for c in parts]
-        return every + [Column(kind, joint) for kind in JOINT_KINDS for joint in joints] + [Column("delay")]
+        every += [Column(kind, joint) for kind in JOINT_KINDS for joint in joints] + [Column("delay")]
+        return every + [Column(kind) for kind in FLOOR_KINDS if self.physics.on_floor]
 
 
 def tree_scene(seed: int, *, torque: bool = False, gains_vary: bool = False, friction: float = 0.5) -> Scene:

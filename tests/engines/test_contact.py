@@ -1,5 +1,7 @@
 """The floor's force is MuJoCo's, and its derivative that of the rollouts, for every shape of foot."""
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from haloid.engines.analytic import AnalyticEngine, UnsupportedModelError
 from haloid.engines.contact import FloorContact, contact_changes
 from haloid.engines.finite_difference import FiniteDifferenceEngine
 from haloid.engines.link_forces import LinkForces
+from haloid.engines.physics import FLOOR_KINDS
 from haloid.engines.simulate import Simulator
 
 FEET = {
@@ -18,13 +21,20 @@ FEET = {
 }
 
 
+def on_another_floor(foot: str, friction: float) -> Scene:
+    """A floor that is higher, smoother and stiffer than the model's."""
+    scene = standing_leg(foot, friction=friction)
+    floor = {"floor_height": 8e-5, "floor_friction": 0.8, "floor_stiffness": 1.3}
+    return replace(scene, physics=replace(scene.physics, on_floor=True, **floor))
+
+
 def floor_force(scene: Scene, data: mujoco.MjData, model: mujoco.MjModel) -> np.ndarray:
     mass = np.empty((model.nv, model.nv))
     at_rest = mujoco.MjData(model)
     mujoco.mj_forward(model, at_rest)
     mujoco.mj_fullM(model, at_rest, mass)
-    links = LinkForces(scene.simulator.model, scene.physics, [])
-    contact = FloorContact(scene.simulator.model, scene.physics, [], links, np.linalg.inv(mass))
+    links = LinkForces(model, scene.physics, [])
+    contact = FloorContact(model, scene.physics, [], links, np.linalg.inv(mass))
     touch = contact.at(data.qpos[None], data.qvel[None], data.qacc[None])
     assert touch is not None
     return touch.force[0]
@@ -32,7 +42,7 @@ def floor_force(scene: Scene, data: mujoco.MjData, model: mujoco.MjModel) -> np.
 
 @pytest.mark.parametrize("foot", FEET)
 def test_the_force_is_mujocos(foot):
-    scene = standing_leg(FEET[foot], friction=0.0)
+    scene = on_another_floor(FEET[foot], friction=0.0)
     model = scene.simulator.with_physics(scene.physics)
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = scene.q0[0] - scene.physics.bias, scene.v0[0]
@@ -46,11 +56,11 @@ def test_the_force_is_mujocos(foot):
 @pytest.mark.parametrize("friction", [0.0, 0.5])
 @pytest.mark.parametrize("foot", FEET)
 def test_every_derivative_is_a_central_difference(foot, friction):
-    scene = standing_leg(FEET[foot], friction=friction)
+    scene = on_another_floor(FEET[foot], friction)
     columns = [column for column in scene.columns() if friction or column.kind != "frictionloss"]  # a kink at zero
     arguments = (scene.physics, columns, scene.fragments, scene.q0, scene.v0)
     trajectories = scene.simulator.run(scene.physics, scene.fragments, scene.q0, scene.v0)
-    assert not contact_changes(scene.simulator, trajectories).any()
+    assert not contact_changes(scene.simulator, scene.physics, trajectories).any()
     found = AnalyticEngine(scene.simulator).jacobian(*arguments)
     expected = FiniteDifferenceEngine(scene.simulator).jacobian(*arguments)
     np.testing.assert_array_equal(found.readings, expected.readings)
@@ -63,11 +73,25 @@ def test_every_derivative_is_a_central_difference(foot, friction):
         assert relative[worst] < 1e-5, of_columns[worst]
 
 
+def test_a_floor_is_found_by_what_it_does_to_the_joints():
+    scene = on_another_floor(FEET["a box"], friction=0.0)
+    columns = [column for column in scene.columns() if column.kind in FLOOR_KINDS]
+    truth = scene.physics.values(columns)
+    engine, fragments, start = AnalyticEngine(scene.simulator), scene.fragments, (scene.q0, scene.v0)
+    read = engine.predict(scene.physics, fragments, *start)
+    values = scene.simulator.nominal.values(columns)
+    for _ in range(8):
+        found = engine.jacobian(scene.physics.with_values(columns, values), columns, fragments, *start)
+        slope = found.by_parameter.reshape(-1, len(columns))
+        values = values + np.linalg.lstsq(slope, (read - found.readings).ravel(), rcond=None)[0]
+    np.testing.assert_allclose(values, truth, rtol=1e-6)
+
+
 def test_contacts_that_come_and_go_are_counted():
     scene = standing_leg(FEET["spheres"], friction=0.0)
     aloft = scene.q0 + np.array([0.02, 0, 0, 0])
     trajectories = scene.simulator.run(scene.physics, scene.fragments, aloft, scene.v0)
-    changes = contact_changes(scene.simulator, trajectories)
+    changes = contact_changes(scene.simulator, scene.physics, trajectories)
     assert changes.min() >= 1
 
 

@@ -16,6 +16,8 @@ from tests.engines.scenes import Scene, g1_scene, hanging_arm, standing_leg  # n
 
 from haloid.engines.analytic import AnalyticEngine  # noqa: E402
 from haloid.engines.mjx import MjxEngine, NotFiniteError  # noqa: E402
+from haloid.engines.physics import FLOOR_KINDS, Column  # noqa: E402
+from haloid.errors import HaloidError  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -65,6 +67,18 @@ def test_a_fragment_without_numbers_is_named(arm, engine):
     )
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_floor_of_its_own_is_refused(arm, engine, asked):
+    physics = arm.physics if asked else replace(arm.physics, floor_height=0.001)
+    columns = [Column("floor_height")] if asked else []
+    with pytest.raises(HaloidError) as caught:
+        engine.jacobian(physics, columns, arm.fragments, arm.q0, arm.v0)
+    assert str(caught.value) == (
+        "the mjx engine knows no floor but the model's; leave floor_height, floor_friction, floor_stiffness out of the "
+        "parameters, or use --engine analytic"
+    )
+
+
 @pytest.mark.slow
 def test_the_jacobian_is_the_analytic_one(arm, engine):
     arguments = (arm.physics, arm.columns(), arm.fragments, arm.q0, arm.v0)
@@ -77,7 +91,7 @@ def test_the_jacobian_is_the_analytic_one(arm, engine):
 @pytest.mark.slow
 def test_the_gradient_of_a_leg_that_stands_and_rubs():
     scene = standing_leg('<geom size=".01" pos=".05 .03 -.04"/><geom size=".01" pos="-.06 0 -.04"/>', friction=0.5)
-    columns = scene.columns()[::3]
+    columns = [column for column in scene.columns() if column.kind not in FLOOR_KINDS][::3]
     arguments = (scene.physics, columns, scene.fragments, scene.q0, scene.v0)
     slope = np.random.default_rng(1).normal(size=(*scene.q0.shape[:1], scene.fragments.rows + 1, scene.q0.shape[1]))
     found, expected = (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ORDER = (
-    *("table2", "table4", "noise", "payloads", "sysid", "scaling", "engines", "excitation", "data"),
+    *("table2", "table4", "noise", "double-support", "payloads", "sysid", "scaling", "engines", "excitation", "data"),
     *("second-simulator", "real-arm"),
     *("throughput", "controller", "clips", "learning", "table3", "walk", "yaw-jump", "maneuvers"),
 )

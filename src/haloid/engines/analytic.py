@@ -150,7 +150,8 @@ class _Sweep:
         if self.has_friction or engine.simulator.contact:
             inverse_mass = self._reference_inverse_mass()
         if engine.simulator.contact:
-            self.contact = FloorContact(model, physics, columns, self.links, inverse_mass)
+            on_floor = engine.simulator.with_physics(physics)
+            self.contact = FloorContact(on_floor, physics, columns, self.links, inverse_mass)
         if self.has_friction:
             inverse_weight, slope = self._reference_inverse_weight(inverse_mass)
             self.friction_b = engine.friction.b

@@ -7,9 +7,10 @@ edge u = n ± μ t of a friction pyramid is one row of the constraint's Jacobian
     a_ref = −b J v − k imp(d) d,   R = 2 μ² (1 + μ²) (1 − imp(d)) / imp(d) · w,
 
 d the distance, w the foot's translational inverse weight at the reference configuration, which the links' parameters
-change. With the contacts and the pushing edges fixed, all of this is smooth: d(Jᵀf) is linear in daₑ, dq, dv and the
-parameters. An edge that stops pushing bends the force and does not break it, so the derivative stays exact on either
-side; a contact that appears or ends makes a small jump, which no derivative sees.
+change. The floor's own parameters are its height, which d and p follow, a factor on μ, and one on k (its root on b: the
+damping ratio stays). With the contacts and the pushing edges fixed, all of this is smooth: d(Jᵀf) is linear in daₑ, dq,
+dv and the parameters. An edge that stops pushing bends the force and does not break it, so the derivative stays exact
+on either side; a contact that appears or ends makes a small jump, which no derivative sees.
 
 The points belong to spheres, capsules or boxes: p = X − n (ρ + d/2) with X fixed to the foot.
 """
@@ -23,7 +24,7 @@ import mujoco
 import numpy as np
 
 from haloid.engines.link_forces import LinkForces, cross
-from haloid.engines.physics import Column, Physics
+from haloid.engines.physics import FLOOR_KINDS, Column, Physics
 from haloid.engines.simulate import Simulator, Trajectories
 
 _ROUND = (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CAPSULE)
@@ -54,8 +55,12 @@ class _Pair(NamedTuple):
     rho: float
     r_over_weight: float
     """2 μ² (1 + μ²) / impratio"""
+    r_slope: float
+    """d log R / d log μ"""
     b: float
     k: float
+    softens: bool
+    """Whether b and k follow the stiffness: MuJoCo keeps time constants from falling below two steps."""
     solimp: np.ndarray
     margin: float
 
@@ -77,12 +82,16 @@ class FloorContact:
         self._carries = _carries(model)
         feet = sorted({int(model.geom_bodyid[foot]) for _, foot in touching_pairs(model)})
         self._chain = np.flatnonzero(self._carries[feet].any(axis=0))
+        self._floor_columns = [(i, column.kind) for i, column in enumerate(columns) if column.kind in FLOOR_KINDS]
         self._pairs: dict[tuple[int, int], int] = {}
         self._known: list[_Pair] = []
         self._weight: dict[int, tuple[float, np.ndarray]] = {}
 
     def at(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> Touch | None:
-        """At (T, n) states and accelerations (those that constraints are solved on); None where nothing touches."""
+        """At (T, n) states and accelerations (those that constraints are solved on); None where nothing touches.
+
+        The floor's height acts like one more coordinate: d falls by it, p rises by half of it.
+        """
         gathered = self._gather(q)
         if gathered is None:
             return None
@@ -91,9 +100,9 @@ class FloorContact:
         known = self._known
         body = np.array([pair.body for pair in known])[which]
         edges, normal = (np.array([getattr(pair, name) for pair in known])[which] for name in ("edges", "normal"))
-        b, k, rho, margin, r_over_weight = (
+        b, k, rho, margin, r_over_weight, r_slope, softens = (
             np.array([getattr(pair, name) for pair in known])[which]
-            for name in ("b", "k", "rho", "margin", "r_over_weight")
+            for name in ("b", "k", "rho", "margin", "r_over_weight", "r_slope", "softens")
         )
         weights = [self._inverse_weight(pair.body) for pair in known]
         weight, weight_slope = np.array([w for w, _ in weights])[which], np.array([s for _, s in weights])[which]
@@ -137,6 +146,27 @@ class FloorContact:
         out.slope[:, chain[:, None], parameters + n + chain] = turned @ by_v.reshape(flat.shape)
         relative = weight_slope / weight[..., None]
         out.slope[:, chain, :parameters] = -np.einsum("tck,tcp->tkp", torque, relative, optimize=True)
+        for column, kind in self._floor_columns:
+            by_gap, by_force, by_edges = np.zeros_like(gap), np.zeros_like(force), np.zeros_like(edges)
+            if kind == "floor_height":
+                raised = 0.5 * normal
+                spin_a, spin_v = ((turn * x[..., None]).sum(axis=2) for x in (now_a, now_v))
+                moved = cross(spin_a + b[..., None] * spin_v, raised)
+                by_gap = (edges @ moved[..., None])[..., 0]
+                by_gap -= (k * (impedance + impedance_slope * (distance - margin)))[..., None]
+                by_force = -force * stiffer[..., None]
+                moves = cross(pull[..., None, :], turn) @ raised[..., None]
+                out.slope[:, chain, column] += moves[..., 0].sum(axis=1)
+            elif kind == "floor_friction":
+                by_edges = (edges - normal[..., None, :]) / self._physics.floor_friction
+                by_gap = (by_edges @ at_point.swapaxes(2, 3) @ (now_a + b[..., None] * now_v)[..., None])[..., 0]
+                by_force = -force * (r_slope / self._physics.floor_friction)[..., None]
+            elif kind == "floor_stiffness":
+                by_gap = 0.5 * b[..., None] * velocity + (k * impedance * (distance - margin))[..., None]
+                by_gap = by_gap * (softens / self._physics.floor_stiffness)[..., None]
+            by_force -= per_r * by_gap
+            pushed = (by_force[..., None, :] @ edges + force[..., None, :] @ by_edges)[..., 0, :]
+            out.slope[:, chain, column] += (at_point @ pushed[..., None])[..., 0].sum(axis=1)
         return out
 
     def _gather(self, q: np.ndarray):
@@ -175,15 +205,18 @@ class FloorContact:
             solimp = contact.solimp.copy()
             solimp[:2] = np.clip(solimp[:2], _LEAST, _MOST)
             b, k = _reference(contact.solref, solimp[1], model.opt.timestep)
+            square = mu[0] ** 2
             self._known.append(
                 _Pair(
                     body=int(model.geom_bodyid[foot]),
                     edges=np.array(edges),
                     normal=normal,
                     rho=float(model.geom_size[foot, 0]) if model.geom_type[foot] in _ROUND else 0.0,
-                    r_over_weight=float(2 * mu[0] ** 2 / model.opt.impratio * (1 + mu[0] ** 2)),
+                    r_over_weight=float(2 * square / model.opt.impratio * (1 + square)),
+                    r_slope=float(2 + 2 * square / (1 + square)),
                     b=b,
                     k=k,
+                    softens=not 0 < contact.solref[0] < 2 * model.opt.timestep,
                     solimp=solimp,
                     margin=float(contact.includemargin),
                 )
@@ -221,9 +254,10 @@ class FloorContact:
         return float(np.sum(linear * moved)) / 3, slope
 
 
-def contact_changes(simulator: Simulator, trajectories: Trajectories) -> np.ndarray:
+def contact_changes(simulator: Simulator, physics: Physics, trajectories: Trajectories) -> np.ndarray:
     """(B,) how often a contact appears or ends in each fragment."""
-    model, data = simulator.model, mujoco.MjData(simulator.model)
+    model = simulator.with_physics(physics)
+    data = mujoco.MjData(model)
     changes = np.zeros(len(trajectories.q), int)
     for b, states in enumerate(trajectories.q):
         before = None

@@ -25,6 +25,9 @@ _NUDGE = {
     "strength": 1e-5,
     "bias": 1e-6,
     "delay": 1e-6,
+    "floor_height": 1e-8,
+    "floor_friction": 1e-5,
+    "floor_stiffness": 1e-5,
 }
 """Central-difference steps in each kind's own unit: far above rounding, far below any curvature."""
 _BENT_AT_ZERO = ("damping", "frictionloss", "armature", "delay")

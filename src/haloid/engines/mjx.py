@@ -18,7 +18,7 @@ import numpy as np
 from haloid.engines.analytic import check_supported
 from haloid.engines.engine import Engine, Sensitivities
 from haloid.engines.fragments import Fragments
-from haloid.engines.physics import Column, Physics
+from haloid.engines.physics import FLOOR_KINDS, Column, Physics
 from haloid.engines.simulate import Simulator, delay_slope
 from haloid.errors import HaloidError
 
@@ -110,6 +110,12 @@ class MjxEngine(Engine):
 
     def _placed(self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray):
         """All that a rollout takes, on the devices; fragments are repeated until they fill them."""
+        floor = [Column(kind) for kind in FLOOR_KINDS]
+        if set(floor) & set(columns) or any(physics.values(floor) != self.simulator.nominal.values(floor)):
+            raise HaloidError(
+                f"the mjx engine knows no floor but the model's; leave {', '.join(FLOOR_KINDS)} out of the parameters, "
+                "or use --engine analytic"
+            )
         places = Columns(self.simulator.model, physics, columns)
         model, data = self._model(places.rub)
         compiled = self.simulator.with_physics(physics)

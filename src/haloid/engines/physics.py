@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import mujoco
 import numpy as np
 
+from haloid.robots.floor import FLOOR
 from haloid.robots.inertia import LinkParameters, principal_axes, read_links
 
 LINK_KINDS = {"mass": ("",), "com": ("x", "y", "z"), "inertia": ("xx", "yy", "zz", "xy", "xz", "yz")}
@@ -20,6 +22,9 @@ LINK_KINDS = {"mass": ("",), "com": ("x", "y", "z"), "inertia": ("xx", "yy", "zz
 JOINT_KINDS = ("damping", "frictionloss", "armature", "kp", "kd", "strength", "bias")
 """Parameters of a joint. kp, kd and strength are factors on the recorded gains and on the motor's torque; bias is
 what the encoder reads beyond the true angle."""
+FLOOR_KINDS = ("floor_height", "floor_friction", "floor_stiffness")
+"""Parameters of the floor under a robot in double support: how far it lies above where the clamped sole says (m), and
+factors on the friction and the stiffness of its contact with the foot, whose damping ratio stays."""
 INERTIA_AT = ([0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2])
 """Rows and columns of the inertia's components, in their order."""
 _INERTIA_INDEX = {"xx": (0, 0), "yy": (1, 1), "zz": (2, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
@@ -58,6 +63,11 @@ class Physics:
     strength: np.ndarray
     bias: np.ndarray
     delay: float = 0.0
+    floor_height: float = 0.0
+    floor_friction: float = 1.0
+    floor_stiffness: float = 1.0
+    on_floor: bool = False
+    """Whether there is a floor to touch."""
     _link_index: dict[str, int] = field(init=False, repr=False, compare=False)
     _joint_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
@@ -83,6 +93,7 @@ class Physics:
             kd=np.ones(n),
             strength=np.ones(n),
             bias=np.zeros(n),
+            on_floor=_touches_floor(model),
         )
 
     def link(self, name: str) -> LinkParameters:
@@ -100,9 +111,12 @@ class Physics:
 
     def with_values(self, columns: Sequence[Column], values: np.ndarray) -> Physics:
         """A copy with the columns' values replaced."""
-        changed = {kind: np.array(getattr(self, kind), float) for kind in {column.kind for column in columns}}
+        changed: dict[str, Any] = {}
         for column, value in zip(columns, values, strict=True):
-            array = changed[column.kind]
+            if not column.owner:
+                changed[column.kind] = float(value)
+                continue
+            array = changed.setdefault(column.kind, np.array(getattr(self, column.kind), float))
             if column.kind == "inertia":
                 r, c = _INERTIA_INDEX[column.component]
                 array[self._link_index[column.owner], r, c] = array[self._link_index[column.owner], c, r] = value
@@ -110,18 +124,14 @@ class Physics:
                 array[self._link_index[column.owner], "xyz".index(column.component)] = value
             elif column.kind == "mass":
                 array[self._link_index[column.owner]] = value
-            elif column.kind == "delay":
-                changed["delay"] = np.asarray(value)
             else:
                 array[self._joint_index[column.owner]] = value
-        if "delay" in changed:
-            changed["delay"] = float(changed["delay"])  # pyright: ignore[reportArgumentType]
-        return replace(self, **changed)  # pyright: ignore[reportArgumentType]
+        return replace(self, **changed)
 
     def _get(self, column: Column) -> float:
-        if column.kind == "delay":
-            return self.delay
         array = getattr(self, column.kind)
+        if not column.owner:
+            return array
         if column.kind == "inertia":
             return array[self._link_index[column.owner]][_INERTIA_INDEX[column.component]]
         if column.kind == "com":
@@ -130,7 +140,7 @@ class Physics:
         return array[index[column.owner]]
 
     def write_to(self, model: mujoco.MjModel, base: Physics) -> None:
-        """Writes links and passive joint properties that differ from `base` into the model's arrays.
+        """Writes links, passive joint properties and the floor that differ from `base` into the model's arrays.
 
         The model must be compiled without simple bodies: their mass matrix has no room for another inertia.
         """
@@ -144,6 +154,22 @@ class Physics:
         model.dof_damping[:] = self.damping
         model.dof_frictionloss[:] = self.frictionloss
         model.dof_armature[:] = self.armature
+        if self.on_floor:
+            self._write_floor(model)
+
+    def _write_floor(self, model: mujoco.MjModel) -> None:
+        """A contact takes the larger friction and the mean time constant of its two geoms, so both are changed."""
+        model.geom_pos[model.geom(FLOOR).id, 2] += self.floor_height
+        model.geom_friction[:, 0] *= self.floor_friction
+        standard = model.geom_solref[:, 0] > 0  # time constant and damping ratio; else minus stiffness and damping
+        scale = np.where(standard, self.floor_stiffness**-0.5, self.floor_stiffness)
+        model.geom_solref[:, 0] *= scale
+        model.geom_solref[~standard, 1] *= self.floor_stiffness**0.5
+
+
+def _touches_floor(model: mujoco.MjModel) -> bool:
+    contact = not model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    return contact and FLOOR in [model.geom(g).name for g in range(model.ngeom)]
 
 
 def inertia_basis(component: str) -> np.ndarray:

@@ -172,7 +172,8 @@ class Identification:
             return None
         fragments, states = self.stage2.problem.fragments, self.stage2.states
         q0, v0 = np.split(states, 2, axis=1)
-        changes = contact_changes(self.simulator, self.simulator.run(self.physics, fragments, q0, v0))
+        trajectories = self.simulator.run(self.physics, fragments, q0, v0)
+        changes = contact_changes(self.simulator, self.physics, trajectories)
         given = int(np.sum(~self.loaded.held_out))
         return FloorContacts(fragments.count, int(np.sum(changes > 0)), given - fragments.count)
 

@@ -125,11 +125,18 @@ def test_patterns_choose_by_name():
     assert names() == []
 
 
+def test_a_floor_has_parameters_where_there_is_one():
+    columns = choose_columns(replace(PHYSICS, on_floor=True), ["floor_*"])
+    assert [column.name for column in columns] == ["floor_height", "floor_friction", "floor_stiffness"]
+    with pytest.raises(ParameterError, match=r"^the pattern 'floor_\*' matches no parameter"):
+        names("floor_*")
+
+
 def test_a_pattern_without_a_parameter_is_refused_in_words():
     words = (
         "the pattern 'hnad.mass' matches no parameter; expected LINK.{mass,com,inertia}, "
-        "JOINT.{damping,frictionloss,armature,kp,kd,strength,bias} or delay, with * as a wildcard. "
-        "Did you mean hand.mass"
+        "JOINT.{damping,frictionloss,armature,kp,kd,strength,bias} or delay, with * as a wildcard; "
+        "floor_height, floor_friction, floor_stiffness in double support. Did you mean hand.mass"
     )
     with pytest.raises(ParameterError, match=f"^{re.escape(words)}"):
         names("*.mass", "hnad.mass")

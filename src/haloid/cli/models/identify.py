@@ -64,7 +64,8 @@ class Config:
     payload_parameters: tuple[str, ...] = ()
     """Of the payload links: mass, com, inertia; by default all of the payload's model."""
     base_parameters: tuple[str, ...] = ("*.mass", "*.com", "*.damping", "*.frictionloss", "*.armature")
-    """Stage 1's set, as patterns over LINK.{mass,com,inertia}, JOINT.{damping,...,bias} and delay."""
+    """Stage 1's set, as patterns over LINK.{mass,com,inertia}, JOINT.{damping,...,bias} and delay; in double support
+    floor_height, floor_friction and floor_stiffness too."""
     priors: tuple[str, ...] = ()
     """What you know better about base parameters: PATTERN=STD or PATTERN=STD:LOW:HIGH, such as '*.strength=0.2'."""
     friction_impedance: float | None = None

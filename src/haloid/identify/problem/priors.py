@@ -33,6 +33,9 @@ class BasePrior:
     strength_share: float = 0.05
     bias_rad: float = 0.01
     delay_s: float = 0.01
+    floor_height_m: float = 0.002
+    floor_friction_share: float = 0.3
+    floor_stiffness_share: float = 0.5
 
     def over(self, physics: Physics, columns: list[Column]) -> Prior:
         """The prior of `columns` around the values of `physics`."""
@@ -54,6 +57,9 @@ class BasePrior:
             "strength": self.strength_share,
             "bias": self.bias_rad,
             "delay": self.delay_s,
+            "floor_height": self.floor_height_m,
+            "floor_friction": self.floor_friction_share,
+            "floor_stiffness": self.floor_stiffness_share,
         }[column.kind]
 
 

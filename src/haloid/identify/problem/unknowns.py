@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from haloid.engines.physics import JOINT_KINDS, LINK_KINDS, Column, Physics
+from haloid.engines.physics import FLOOR_KINDS, JOINT_KINDS, LINK_KINDS, Column, Physics
 from haloid.errors import HaloidError
 
 LOWER_BOUND = {
@@ -26,6 +26,8 @@ LOWER_BOUND = {
     "kd": 0.0,
     "strength": 0.05,
     "delay": 0.0,
+    "floor_friction": 0.05,
+    "floor_stiffness": 0.05,
 }
 """The smallest value of each kind."""
 
@@ -48,15 +50,15 @@ def choose_columns(physics: Physics, patterns: Sequence[str]) -> list[Column]:
     bodies = [link for link, mass in zip(physics.links, physics.mass.tolist(), strict=True) if mass > LEAST_LINK_KG]
     every = [Column(kind, link, c) for link in bodies for kind, parts in LINK_KINDS.items() for c in parts]
     every += [Column(kind, joint) for kind in JOINT_KINDS for joint in physics.joints]
-    every.append(Column("delay"))
+    every += [Column(kind) for kind in ("delay", *(FLOOR_KINDS if physics.on_floor else ()))]
     whole = [whole_name(column) for column in every]
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in whole):
             near = get_close_matches(pattern, sorted(set(whole)), n=3, cutoff=0.4)
             raise ParameterError(
                 f"the pattern '{pattern}' matches no parameter; expected LINK.{{{','.join(LINK_KINDS)}}}, "
-                f"JOINT.{{{','.join(JOINT_KINDS)}}} or delay, with * as a wildcard"
-                + (f". Did you mean {' or '.join(near)}?" if near else "")
+                f"JOINT.{{{','.join(JOINT_KINDS)}}} or delay, with * as a wildcard; {', '.join(FLOOR_KINDS)} in double "
+                "support" + (f". Did you mean {' or '.join(near)}?" if near else "")
             )
     chosen = [
         column

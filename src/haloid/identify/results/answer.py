@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from haloid.engines.fragments import Fragments
-from haloid.engines.physics import INERTIA_AT, JOINT_KINDS, LINK_KINDS, Column
+from haloid.engines.physics import FLOOR_KINDS, INERTIA_AT, JOINT_KINDS, LINK_KINDS, Column
 from haloid.identify.results.identifiability import Blind, base_blind_spots, payload_blind_spots
 from haloid.identify.solvers.fit import Fit, part, residuals_with
 from haloid.identify.stages import Identification
@@ -166,7 +166,9 @@ def _joints(found: Identification) -> dict[str, dict[str, Estimate]]:
 
 def _globals(found: Identification) -> dict[str, Estimate]:
     known = _estimates(found)
-    return {"delay": _scalar(*known["delay"], found.nominal.delay)} if "delay" in known else {}
+    return {
+        kind: _scalar(*known[kind], getattr(found.nominal, kind)) for kind in ("delay", *FLOOR_KINDS) if kind in known
+    }
 
 
 def _scalar(value: float, std: float, nominal: float) -> Estimate[float]:
