@@ -1,8 +1,10 @@
-"""Words that several commands share: lists of names with what they do, and names that do not exist."""
+"""Words that several commands share: lists of names with what they do, NAME=NUMBER, and names that do not exist."""
 
 import difflib
 import textwrap
 from collections.abc import Iterable, Mapping
+
+from haloid.errors import HaloidError
 
 LINE_WIDTH = 80
 
@@ -14,6 +16,18 @@ def listing(summaries: Mapping[str, str]) -> list[str]:
         textwrap.fill(summary, LINE_WIDTH, initial_indent=f"  {name}".ljust(indent), subsequent_indent=" " * indent)
         for name, summary in summaries.items()
     ]
+
+
+def named_numbers(option: str, words: Iterable[str], kind: str, example: str) -> dict[str, float]:
+    """The numbers of NAME=NUMBER words that `option` was given; `kind` is such as LINK=KG."""
+    numbers = {}
+    for word in words:
+        name, _, number = word.partition("=")
+        try:
+            numbers[name] = float(number)
+        except ValueError:
+            raise HaloidError(f"{option} {word} is not {kind}; expected such as {example}") from None
+    return numbers
 
 
 def unknown(name: str, kind: str, known: Iterable[str], help_command: str, also: Iterable[str] = ()) -> str:

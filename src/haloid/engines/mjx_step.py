@@ -24,6 +24,7 @@ from mujoco import mjx
 from haloid.engines.contact import touching_pairs
 from haloid.engines.mjx_tree import Moments, Placed, Tree, moments
 from haloid.engines.physics import LINK_KINDS, Column, Physics, inertia_basis
+from haloid.robots.frames import rotation_of
 
 _NO_LIMIT_NM = 1e30
 _LEAST_FRICTION_NM = 1e-10
@@ -122,10 +123,7 @@ _OF_JOINTS = ("damping", "frictionloss", "armature", "kp", "kd", "strength", "bi
 
 
 def _inertia_in_link_axes(model: mujoco.MjModel) -> np.ndarray:
-    turn = np.empty((model.nbody, 9))
-    for body in range(model.nbody):
-        mujoco.mju_quat2Mat(turn[body], model.body_iquat[body])
-    turn = turn.reshape(-1, 3, 3)
+    turn = np.stack([rotation_of(quat_wxyz) for quat_wxyz in model.body_iquat])
     return turn * model.body_inertia[:, None, :] @ turn.swapaxes(1, 2)
 
 

@@ -21,6 +21,8 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 
+from haloid.robots.frames import frame_of
+
 
 class Placed(NamedTuple):
     """Where the links are."""
@@ -77,7 +79,8 @@ class Tree:
         node_of_body = np.zeros(model.nbody, int)
         moves = np.zeros((model.nbody, model.njnt))
         for body in range(1, model.nbody):
-            above, frame = node_of_body[model.body_parentid[body]], _frame(model.body_pos[body], model.body_quat[body])
+            above = node_of_body[model.body_parentid[body]]
+            frame = frame_of(model.body_pos[body], model.body_quat[body])
             moves[body] = moves[model.body_parentid[body]]
             first = model.body_jntadr[body]
             joints = range(first, first + model.body_jntnum[body])
@@ -159,14 +162,6 @@ def cross_force(velocity: jax.Array, force: jax.Array) -> jax.Array:
 
 def _apply(matrix: jax.Array, vector: jax.Array) -> jax.Array:
     return jnp.einsum("...ij,...j->...i", matrix, vector)
-
-
-def _frame(pos: np.ndarray, quat_wxyz: np.ndarray) -> np.ndarray:
-    turn = np.empty(9)
-    mujoco.mju_quat2Mat(turn, quat_wxyz)
-    frame = np.eye(4)
-    frame[:3, :3], frame[:3, 3] = turn.reshape(3, 3), pos
-    return frame
 
 
 def _jumps(parents: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from haloid.errors import HaloidError
 from haloid.robots.description import describe
 from haloid.robots.entries import DEFAULT_ROBOT
+from haloid.robots.frames import rotation_of
 from haloid.robots.inertia import Payload, attach, find_link, perturb, read_links, write_links
 
 
@@ -52,9 +53,7 @@ def bar(mass_kg: float, length_m: float, radius_m: float, com_in_link_m: np.ndar
 
 
 def _turned(mass_kg: float, principal: np.ndarray, com_in_link_m: np.ndarray, quat_wxyz: np.ndarray) -> Payload:
-    rotation = np.empty(9)
-    mujoco.mju_quat2Mat(rotation, np.asarray(quat_wxyz, float))
-    rotation = rotation.reshape(3, 3)
+    rotation = rotation_of(quat_wxyz)
     return Payload(mass_kg, np.asarray(com_in_link_m, float), rotation @ np.diag(principal) @ rotation.T)
 
 

@@ -19,6 +19,7 @@ import mujoco
 import numpy as np
 
 from haloid.errors import HaloidError
+from haloid.robots.frames import rotation_of
 
 _OLD = "old tree/"
 _HELD_KINDS = ("joints", "geoms", "sites", "cameras", "lights", "frames")
@@ -196,9 +197,7 @@ class _Grower:
     def add_reversed(self, new_parent, old_child_name: str, old_parent_name: str):
         """Adds the old parent below the old child, joined by the child's joints run backwards."""
         child = self.model.body(old_child_name)
-        rotation = np.empty(9)
-        mujoco.mju_quat2Mat(rotation, child.quat)
-        rotation = rotation.reshape(3, 3)
+        rotation = rotation_of(child.quat)
         inverse_quat = np.empty(4)
         mujoco.mju_negQuat(inverse_quat, child.quat)
         old_parent = self.old_bodies[old_parent_name]

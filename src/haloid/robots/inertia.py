@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 
 from haloid.errors import HaloidError
+from haloid.robots.frames import rotation_of
 
 _TRIANGLE_SLACK = 1e-9
 """Relative slack of the triangle inequality: published inertias of flat parts lie on its edge."""
@@ -120,9 +121,7 @@ def find_link(model: mujoco.MjModel, link: str) -> int:
 
 
 def _read(model: mujoco.MjModel, body_id: int) -> LinkParameters:
-    rotation = np.empty(9)
-    mujoco.mju_quat2Mat(rotation, model.body_iquat[body_id])
-    rotation = rotation.reshape(3, 3)
+    rotation = rotation_of(model.body_iquat[body_id])
     inertia = rotation @ np.diag(model.body_inertia[body_id]) @ rotation.T
     return LinkParameters(float(model.body_mass[body_id]), model.body_ipos[body_id].copy(), inertia)
 

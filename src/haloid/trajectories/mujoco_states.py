@@ -30,6 +30,23 @@ def states_of(model: mujoco.MjModel, trajectory: Trajectory) -> ModelStates:
     return ModelStates(1.0 / trajectory.rate_hz, qpos_of(model, trajectory), qvel_of(model, trajectory))
 
 
+def floating_trajectory(
+    rate_hz: float, joint_names: tuple[str, ...], qpos: np.ndarray, qvel: np.ndarray, target_rad: np.ndarray
+) -> Trajectory:
+    """States (T, 7 + n) and (T, 6 + n) of a robot whose free joint comes first, then `joint_names`."""
+    return Trajectory(
+        rate_hz=rate_hz,
+        joint_names=joint_names,
+        joint_pos_rad=qpos[:, 7:],
+        root_pos_w_m=qpos[:, :3],
+        root_quat_wxyz=qpos[:, 3:7],
+        joint_vel_rad_s=qvel[:, 6:],
+        root_lin_vel_w_m_s=qvel[:, :3],
+        root_ang_vel_b_rad_s=qvel[:, 3:6],
+        target_rad=target_rad,
+    )
+
+
 def floating_root(model: mujoco.MjModel) -> int:
     """The body that has the free joint."""
     for joint in range(model.njnt):

@@ -19,12 +19,7 @@ from haloid.gap.delta.refine import refine
 from haloid.gap.replays.data import RealData
 from haloid.gap.replays.open_loop import open_loop
 from haloid.gap.replays.simulator import Simulator, States
-from haloid.skills.task.robot import TrackedRobot, tracked_robot
-
-
-@pytest.fixture(scope="module")
-def robot() -> TrackedRobot:
-    return tracked_robot()
+from haloid.skills.task.robot import TrackedRobot
 
 
 @pytest.fixture(scope="module")

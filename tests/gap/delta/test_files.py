@@ -20,12 +20,7 @@ from haloid.gap.delta.files import DeltaModel, check_delta_fits, delta_facts, ex
 from haloid.gap.delta.learn import correction_of
 from haloid.gap.delta.residual import DeltaDynamics, DynamicsConfig, StateResidual, fit_dynamics, moved, residual
 from haloid.gap.replays.simulator import States
-from haloid.skills.task.robot import TrackedRobot, tracked_robot
-
-
-@pytest.fixture(scope="module")
-def robot() -> TrackedRobot:
-    return tracked_robot()
+from haloid.skills.task.robot import tracked_robot
 
 
 @pytest.fixture(scope="module")

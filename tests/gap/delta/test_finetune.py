@@ -18,14 +18,8 @@ from haloid.gap.delta.action import DeltaAction, DeltaTransform
 from haloid.gap.delta.files import DeltaModel, delta_facts, save_delta
 from haloid.gap.delta.finetune import finetune
 from haloid.gap.replays.simulator import States
-from haloid.skills.task.robot import TrackedRobot, tracked_robot
 from haloid.skills.task.transforms import Now
 from haloid.skills.training.run_folder import train
-
-
-@pytest.fixture(scope="module")
-def robot() -> TrackedRobot:
-    return tracked_robot()
 
 
 def test_the_transform_makes_the_simulator_the_real_robot(robot):

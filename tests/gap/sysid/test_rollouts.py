@@ -12,12 +12,6 @@ from haloid.gap.delta.networks import joint_terms
 from haloid.gap.sysid.grid import grid_search
 from haloid.gap.sysid.parameters import Parameters, links_of, no_change, with_parameters
 from haloid.gap.sysid.rollouts import errors_mm, identify_rollouts
-from haloid.skills.task.robot import TrackedRobot, tracked_robot
-
-
-@pytest.fixture(scope="module")
-def robot() -> TrackedRobot:
-    return tracked_robot()
 
 
 @pytest.fixture(scope="module")

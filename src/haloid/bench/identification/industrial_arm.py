@@ -18,6 +18,7 @@ import numpy as np
 from haloid.lab.excitation import Excitation, JointLimits, Reference, multi_sine
 from haloid.lab.loads import RigidLoad, put_on
 from haloid.recordings.recording import Recording
+from haloid.robots.frames import rotation_of
 
 JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
 LINKS = ("shoulder", "upper_arm", "forearm", "wrist_1_link", "wrist_2_link", "tool")
@@ -71,9 +72,7 @@ def data_sheet() -> mujoco.MjSpec:
     for i, (joint, link) in enumerate(zip(JOINTS, LINKS, strict=True)):
         body = parent.add_body(name=link, pos=pos, quat=quat)
         to_next, turn = np.array([_DH_A_M[i], 0, _DH_D_M[i]]), _about_x(_DH_ALPHA_RAD[i])
-        rotation = np.empty(9)
-        mujoco.mju_quat2Mat(rotation, turn)
-        body.mass, body.ipos = _MASS_KG[i], to_next + rotation.reshape(3, 3) @ np.array(_COM_M[i])
+        body.mass, body.ipos = _MASS_KG[i], to_next + rotation_of(turn) @ np.array(_COM_M[i])
         body.inertia, body.iquat = _MASS_KG[i] * np.square(_GYRATION_M[i]), turn
         body.explicitinertial = True
         body.add_joint(name=joint, axis=[0, 0, 1], armature=_ARMATURE, range=[-2 * np.pi, 2 * np.pi])

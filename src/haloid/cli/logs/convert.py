@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import tyro
 
 from haloid.cli import console
-from haloid.errors import HaloidError
+from haloid.cli.words import named_numbers
 from haloid.robots.entries import DEFAULT_ROBOT
 
 
@@ -71,7 +71,7 @@ def run(config: Config) -> None:
         episode=config.episode,
         columns=columns,
         actuation=config.actuation,
-        nm_per_a=_numbers(config.nm_per_a),
+        nm_per_a=named_numbers("--nm-per-a", config.nm_per_a, "JOINT=NUMBER", "elbow=13.2") or None,
     )
     with console.progress("Converting") as say:
         recording = read_log(config.log, options, allow_gaps=True)
@@ -82,15 +82,3 @@ def run(config: Config) -> None:
         console.results.print(line, soft_wrap=True)
     console.wrote(written)
     console.next_command("inspect", written)
-
-
-def _numbers(words: tuple[str, ...]) -> dict[str, float] | None:
-    """JOINT=VALUE words."""
-    numbers: dict[str, float] = {}
-    for word in words:
-        joint, _, value = word.partition("=")
-        try:
-            numbers[joint] = float(value)
-        except ValueError:
-            raise HaloidError(f"--nm-per-a has {word!r}; expected JOINT=VALUE, such as elbow=13.2") from None
-    return numbers or None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from haloid.cli import console
-from haloid.errors import HaloidError
+from haloid.cli.words import named_numbers
 from haloid.robots.entries import DEFAULT_ROBOT, USUAL_CLAMP
 
 if TYPE_CHECKING:
@@ -100,14 +100,7 @@ def _robot_words(config: Config) -> list[str]:
 
 def masses_kg(words: tuple[str, ...]) -> dict[str, float]:
     """LINK=KG words, parsed."""
-    masses = {}
-    for word in words:
-        link, _, mass = word.partition("=")
-        try:
-            masses[link] = float(mass)
-        except ValueError:
-            raise HaloidError(f"--heaviest {word} is not LINK=KG; expected such as torso_link=12") from None
-    return masses
+    return named_numbers("--heaviest", words, "LINK=KG", "torso_link=12")
 
 
 def _shown(words: tuple[str, ...]) -> str:

@@ -20,6 +20,7 @@ from haloid.gap.delta.residual import StateResidual
 from haloid.outputs import atomic_file
 from haloid.robots.files.model_hash import model_sha256
 from haloid.skills.policies.networks import Mlp, Network
+from haloid.skills.policies.trace_onnx import trace_onnx
 from haloid.skills.task.robot import TrackedRobot
 
 FORMAT = "haloid-delta-1"
@@ -123,13 +124,6 @@ def check_delta_fits(model: DeltaModel, robot: TrackedRobot, path: Path) -> None
 def export_onnx(model: DeltaModel, file: Path) -> Path:
     """The network alone, one robot or many at a time."""
     with atomic_file(file) as beside:
-        torch.onnx.export(
-            model.network,
-            (torch.zeros(1, model.network.inputs),),
-            str(beside),
-            input_names=["features"],
-            output_names=["delta"],
-            dynamic_axes={"features": {0: "robots"}, "delta": {0: "robots"}},
-            dynamo=False,
-        )
+        inputs = (torch.zeros(1, model.network.inputs),)
+        trace_onnx(model.network, inputs, beside, input_names=["features"], output_names=["delta"], batch=True)
     return file

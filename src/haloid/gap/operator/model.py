@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from haloid.gap.crowd import Base
 from haloid.gap.operator.networks import Network, NetworkConfig, make_network, observation_size
 from haloid.outputs import atomic_file
 from haloid.robots.servos import Gains
+from haloid.skills.policies.trace_onnx import trace_onnx
 
 FORMAT = "haloid-operator-1"
 WEIGHTS, LAST = "operator.pt", "operator.onnx"
@@ -133,24 +133,8 @@ def write_onnx(operator: Operator, file: Path) -> None:
 
     size = observation_size(len(operator.joint_names), operator.network.config.history)
     network = operator.network.train()  # in eval, a transformer has a fused layer that ONNX lacks; nothing is random
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")  # that the traced exporter is the older one, at length
-            torch.onnx.export(
-                network,
-                (torch.zeros(2, size),),
-                str(file),
-                opset_version=18,
-                input_names=["observation"],
-                output_names=["delta"],
-                dynamic_axes={"observation": {0: "batch"}, "delta": {0: "batch"}},
-                dynamo=False,
-            )
-    finally:
-        logger.setLevel(level)
+    inputs = (torch.zeros(2, size),)
+    trace_onnx(network, inputs, file, input_names=["observation"], output_names=["delta"], batch=True)
     model = onnx.load(str(file))
     for key, value in operator.facts.items():
         entry = model.metadata_props.add()

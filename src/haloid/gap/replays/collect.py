@@ -23,8 +23,8 @@ from haloid.skills.evaluation.runs import LEAST_FRAMES, Driver, EvaluationConfig
 from haloid.skills.policies.deployed import DeployedPolicy
 from haloid.skills.task.reference import CONTROL_HZ
 from haloid.skills.task.robot import TrackedRobot
+from haloid.trajectories.mujoco_states import floating_trajectory
 from haloid.trajectories.rollout import Episode, Rollout
-from haloid.trajectories.trajectory import Trajectory
 
 AFTER_FALL_S = 0.2
 """A clip goes on for this long after it counts as fallen: how a robot begins to fall is worth learning from."""
@@ -155,17 +155,7 @@ def _rollout(
     default_rad, scale_rad = facts.default_joint_pos_rad[order], facts.action_scale_rad[order]
     return Rollout(
         robot=names[0],
-        trajectory=Trajectory(
-            rate_hz=CONTROL_HZ,
-            joint_names=robot.joint_names,
-            joint_pos_rad=qpos[:, 7:],
-            root_pos_w_m=qpos[:, :3],
-            root_quat_wxyz=qpos[:, 3:7],
-            joint_vel_rad_s=qvel[:, 6:],
-            root_lin_vel_w_m_s=qvel[:, :3],
-            root_ang_vel_b_rad_s=qvel[:, 3:6],
-            target_rad=target_rad,
-        ),
+        trajectory=floating_trajectory(CONTROL_HZ, robot.joint_names, qpos, qvel, target_rad),
         time_s=np.concatenate([np.arange(length) / CONTROL_HZ for _, length in kept]),
         action=(target_rad - default_rad) / scale_rad,
         action_meaning=ACTION_MEANING,

@@ -26,6 +26,7 @@ import numpy as np
 
 from haloid.errors import HaloidError
 from haloid.outputs import atomic_file
+from haloid.robots.frames import frame_of
 from haloid.robots.inertia import LinkParameters, read_links
 
 UNLIMITED_VELOCITY = 1e3
@@ -138,7 +139,7 @@ class _Tree:
 
     def _add_body(self, body_id: int, parent: str) -> None:
         model, link = self.model, self.model.body(body_id).name
-        pose = _pose_of(model.body_pos[body_id], model.body_quat[body_id])
+        pose = frame_of(model.body_pos[body_id], model.body_quat[body_id])
         first, count = model.body_jntadr[body_id], model.body_jntnum[body_id]
         joined = False
         for j in range(first, first + count):
@@ -194,7 +195,7 @@ def _motion(model: mujoco.MjModel, j: int) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(3), before
     turn = np.empty(4)
     mujoco.mju_axisAngle2Quat(turn, axis, -ref)
-    return model.jnt_pos[j], _pose_of(model.jnt_pos[j], turn)
+    return model.jnt_pos[j], frame_of(model.jnt_pos[j], turn)
 
 
 def _add_frame(robot: ET.Element, name: str, kind: str, parent: str, child: str, pose: np.ndarray) -> ET.Element:
@@ -281,14 +282,6 @@ def _add_origin(element: ET.Element, pose: np.ndarray) -> None:
     ET.SubElement(element, "origin", xyz=_numbers(pose[:3, 3]), rpy=_numbers([roll, pitch, yaw]))
 
 
-def _pose_of(pos: np.ndarray, quat_wxyz: np.ndarray) -> np.ndarray:
-    rotation = np.empty(9)
-    mujoco.mju_quat2Mat(rotation, quat_wxyz)
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = rotation.reshape(3, 3), pos
-    return pose
-
-
 def _numbers(values) -> str:
     """In full precision: reading gives the same bits."""
     return " ".join(_number(value) for value in values)
@@ -300,7 +293,7 @@ def _number(value: float) -> str:
 
 def _add_geom(link: ET.Element, tag: str, model: mujoco.MjModel, geom_id: int) -> None:
     name = model.geom(geom_id).name
-    pose = _pose_of(model.geom_pos[geom_id], model.geom_quat[geom_id])
+    pose = frame_of(model.geom_pos[geom_id], model.geom_quat[geom_id])
     shapes = _shapes(mujoco.mjtGeom(model.geom_type[geom_id]), model.geom_size[geom_id])
     for part, (shape, along_z, attributes) in enumerate(shapes):
         element = ET.SubElement(link, tag)

@@ -2,7 +2,7 @@
 
 In: a `DeployedPolicy`, a robot driven as its file says, the motion, settings. Out: a `Run` for every robot.
 Observations are those of training (observations.py), with its noise; only their joint order, default pose and last
-action are the file's. A robot that fails goes on falling, so that it can be watched.
+action are the file's. A robot that fails keeps falling, so that it can be watched.
 """
 
 import copy
@@ -23,6 +23,7 @@ from haloid.skills.task.reference import CONTROL_HZ, Poses, Reference
 from haloid.skills.task.robot import TrackedRobot
 from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.skills.task.transforms import Transform, delayed_by
+from haloid.trajectories.mujoco_states import floating_trajectory
 from haloid.trajectories.trajectory import Trajectory
 
 LEAST_FRAMES = 10
@@ -63,7 +64,7 @@ class Run:
     trajectory: Trajectory
     """Its states, and the targets of its servos; the last row's target repeats the one before."""
     action: np.ndarray
-    """(rows, n) what the policy said in each row, in the robot's order of joints; the last row repeats."""
+    """(rows, n) the policy's output in each row, in the robot's order of joints; the last row repeats."""
     observation: np.ndarray
     """(rows, width) what the policy saw, in its own order; the last row repeats."""
     torque_nm: np.ndarray
@@ -101,7 +102,7 @@ def driven_by(policy: DeployedPolicy, robot: TrackedRobot) -> TrackedRobot:
 
 
 def frames_of(reference: Reference, run: Run) -> Poses:
-    """The frames per run should have been in, row by row."""
+    """The frames that a run should have been in, row by row."""
     return reference.frames.at(np.arange(run.first_frame, run.first_frame + len(run.poses)))
 
 
@@ -186,7 +187,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Decision:
-    """What the policy saw and said at one instant, for all robots; joints in the robot's order but in `observation`."""
+    """What the policy saw and answered at one instant, for all robots; joints in the robot's order except in
+    `observation`."""
 
     observation: np.ndarray
     action: np.ndarray
@@ -260,16 +262,8 @@ def _run(
     return Run(
         first_frame=int(first_frame),
         poses=poses,
-        trajectory=Trajectory(
-            rate_hz=CONTROL_HZ,
-            joint_names=environment.robot.joint_names,
-            joint_pos_rad=qpos[:, 7:],
-            root_pos_w_m=qpos[:, :3],
-            root_quat_wxyz=qpos[:, 3:7],
-            joint_vel_rad_s=qvel[:, 6:],
-            root_lin_vel_w_m_s=qvel[:, :3],
-            root_ang_vel_b_rad_s=qvel[:, 3:6],
-            target_rad=target_rad - environment.encoder_bias[robot_row],
+        trajectory=floating_trajectory(
+            CONTROL_HZ, environment.robot.joint_names, qpos, qvel, target_rad - environment.encoder_bias[robot_row]
         ),
         action=np.stack([decision.action[robot_row] for decision in said]),
         observation=np.stack([decision.observation[robot_row] for decision in said]),

@@ -6,15 +6,13 @@ In: a `TrackingPolicy`. Out: policy.onnx with inputs `obs` (1, N) and `time_step
 comma-joined, numbers to their last digit, and a few of this package's own.
 
 Runners count frames in two ways. mjlab passes the frame that the observation shows. BeyondMimic's runner observes what
-the file returned last time and passes the next index, observed frame + 1. Actions that look tables up need the observed
-frame; the file finds it out: where the observation's command is frame `time_step` − 1 and not `time_step`, it acts for
+the file returned last time and passes the next index, observed frame + 1. Actions that look up tables need the observed
+frame; the file works it out: where the observation's command is frame `time_step` − 1 and not `time_step`, it acts for
 the former. The clip's outputs are always those of `time_step`.
 
-What was written is run and compared with the torch module before it gets its name: a file that exists agrees.
+The file is run and compared with the torch module before it gets its name: a file that exists agrees with torch.
 """
 
-import logging
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,10 +25,10 @@ from torch import nn
 from haloid.errors import HaloidError, one_line
 from haloid.outputs import atomic_file
 from haloid.skills.policies.policy import TrackingPolicy
+from haloid.skills.policies.trace_onnx import trace_onnx
 from haloid.skills.task.observations import history_lengths
 from haloid.skills.task.reference import Poses
 
-OPSET = 18
 FORMAT = "haloid-onnx-1"
 CLIP = tuple(Poses.__dataclass_fields__)
 """Outputs after `actions`, in mjlab's order."""
@@ -138,24 +136,8 @@ def _joined(values: Iterable[object]) -> str:
 def _write(deployed: _Deployed, path: Path) -> None:
     """As mjlab does: traced, opset 18, fixed shapes."""
     inputs = (torch.zeros(1, deployed.policy.observation_width), torch.zeros(1, 1))
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")  # that the traced exporter is the older one, at length
-            torch.onnx.export(
-                deployed,
-                inputs,
-                str(path),
-                opset_version=OPSET,
-                input_names=["obs", "time_step"],
-                output_names=["actions", *CLIP],
-                dynamic_axes={},
-                dynamo=False,
-            )
-    finally:
-        logger.setLevel(level)
+    names = ["obs", "time_step"]
+    trace_onnx(deployed, inputs, path, input_names=names, output_names=["actions", *CLIP], batch=False)
 
 
 def _difference(deployed: _Deployed, path: Path) -> tuple[float, str]:
