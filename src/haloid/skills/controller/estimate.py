@@ -2,10 +2,10 @@
 
 In: the linear model, full-state gains K, what the sensors show C and how noisy they are. Out: F[t], the gain on what is
 observed and on what the last target was off by. That target is the policy's only memory: it was computed from the
-observation before this one, so it tells of the state too, and the regression on both filters the sensors' noise. It
-also goes on acting until the new one arrives, a physics step or so later: the gain is on where the state will be then.
-With z = (x, p), x the error of the state and p that of the last target, o = C_z z the observation of both with noise N,
-and the covariance P of z in the closed loop,
+observation before this one, so it says something about the state too, and the regression on both filters the
+sensors' noise. It also goes on acting until the new one arrives, a physics step or so later: the gain is on where
+the state will be then. With z = (x, p), x the error of the state and p that of the last target, o = C_z z the
+observation of both with noise N, and the covariance P of z in the closed loop,
 
     L = P C_zᵀ (C_z P C_zᵀ + N)⁻¹,   F = K S L,   S = (A_d  B_d),
     P[t] = G (P + W) Gᵀ + H N Hᵀ,   G = (A_r S; 0) − H C_z,   H = (B_r; 1) F,
@@ -46,13 +46,13 @@ class Noise:
     push_joint_rad: float = 0.003
     push_joint_rad_s: float = 0.1
     target_rad: float = 0.003
-    """By which targets differ from what this controller computes: the network's corrections."""
+    """How much targets differ from what this controller computes: the network's corrections."""
 
 
 DELAY_PHYSICS_STEPS = 1
-"""Until a target acts. Robots have some delay, and one that has none fares no worse for it."""
+"""Until a target acts. Robots have some delay, and assuming one does no harm where there is none."""
 READ_BACK_RAD = 1e-3
-"""How exactly the last target is known, for the regression's sake."""
+"""How exactly the last target is known; more than 0, for the regression."""
 
 
 def observation_matrix(model: mujoco.MjModel, data: mujoco.MjData, anchor: str) -> np.ndarray:

@@ -8,7 +8,7 @@ forces at the soles at the middle of the step:
 with q, v and a differences of the frames. The six rows without a motor determine f: least squares over the edges of
 linearised cones, non-negative, with a small regularisation that spreads the load over the soles that rest; the cone of
 a clamped sole is all of space. What f cannot explain (a reference that does not fall freely in flight) remains, and no
-torque can mend it.
+torque can make up for it.
 """
 
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ def reference_forces(
 def without_contacts(model: mujoco.MjModel) -> mujoco.MjModel:
     """A copy of the model in free space and without joint limits, which a reference may touch but must not lean on.
 
-    Nor may it lean on a clamp: a clamped foot is held as one that stands is.
+    Nor may it lean on a clamp: a clamped foot is treated like a standing one.
     """
     free = mujoco.MjModel.__copy__(model)
     free.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT

@@ -8,8 +8,8 @@ x = (pose error in MuJoCo's tangent coordinates, velocity error), u = change of 
 they are finite differences of MuJoCo's own step, servos and the floor's forces on the soles included. Soles that rest
 then keep their places: impulses λ at the soles, v⁺ ← v⁺ + M⁻¹Jᵀλ, bring J v⁺ to −r J q / h, so that a displaced sole
 returns by the share r in a step of h. Along the floor r is 0: a foot that was put down beside its mark stays there, and
-a model in which it came back would have the robot lean on a support it does not have. Both ends of the friction cones
-are taken to be far away.
+a model in which it came back would have the robot lean on a support it does not have. The limits of the
+friction cones are assumed to be far away.
 """
 
 from dataclasses import dataclass

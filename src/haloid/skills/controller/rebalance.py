@@ -1,13 +1,14 @@
-"""Controller, between steps two and three: the reference moves over its support where the model's weight asks for it.
+"""Controller, between steps two and three: the reference is moved over its support where the model's weight requires
+it.
 
 In: reference states, their contacts and the model that is to follow them. Out: the same motion with the pelvis moved
 horizontally by a smooth offset, such that the model's zero-moment point p stays inside the soles that rest. A motion
 that is balanced for one robot is not for the same robot with a load; a controller that knows its model can tell.
 
-p comes from the inverse dynamics of the whole model. What it misses to be well inside, r(t), becomes an offset d(t) of
-the centre of mass, d − h d'' = r with h = c_z / (g + c_z'') (in flight d'' = 0), the pelvis follows, the legs by
-inverse kinematics, and p is computed again (Kajita et al. 2003, the dynamics filter). Feet stay where they were; a foot
-in the air for long goes along with the pelvis, as its leg may be at full length.
+p comes from the inverse dynamics of the whole model. The shift it needs to be well inside, r(t), becomes an offset
+d(t) of the centre of mass, d − h d'' = r with h = c_z / (g + c_z'') (in flight d'' = 0), the pelvis follows, the
+legs by inverse kinematics, and p is computed again (Kajita et al. 2003, the dynamics filter). Feet stay where they
+were; a foot in the air for long moves with the pelvis, since its leg may be fully stretched.
 """
 
 from dataclasses import dataclass, replace
@@ -40,11 +41,11 @@ _BORNE = 0.5
 _ROUNDS = 4
 SETTLED_M = 1e-3
 PELVIS_PER_COM = 1.08
-"""What the pelvis moves for the centre of mass: the feet stay."""
+"""How far the pelvis moves per metre of the centre of mass, since the feet stay."""
 _MOST_M = 0.06
-"""The largest offset of the pelvis; what needs more is another motion."""
+"""The largest offset of the pelvis; more would be a different motion."""
 _ALONG_S = (0.1, 0.4)
-"""Between these times from the ground a free foot begins to go along with the pelvis, and goes all the way."""
+"""Time from the ground at which a free foot begins to move with the pelvis, and at which it moves fully with it."""
 _EASE_S = 0.4
 """Over which the offset eases where a leg cannot reach."""
 _REACHED = 1e-6
@@ -195,7 +196,7 @@ class _Mover:
 
 
 def along_with_pelvis(model: mujoco.MjModel, foot: str, contacts: SoleContacts, step_s: float) -> np.ndarray:
-    """(T,) how far a foot goes along with the pelvis: 0 on the ground and near it in time, 1 well away from it."""
+    """(T,) how far a foot moves with the pelvis: 0 on the ground and near it in time, 1 well away from it."""
     of_foot = model.geom_bodyid[contacts.geom_ids] == model.body(foot).id
     rests = contacts.resting[:, of_foot].any(axis=1)
     if not rests.any():

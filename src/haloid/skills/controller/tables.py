@@ -52,7 +52,7 @@ class ControllerTables(Feedforward):
     torso's axes, rad), angular velocity of the pelvis in its axes (rad/s), joint angles (rad), velocities (rad/s); and
     last_target_rad[t] − the target sent last, or 0 if there was none."""
     last_target_rad: np.ndarray
-    """(T, n) the target of the step before, had there been nothing to correct."""
+    """(T, n) the target of the previous step if nothing had to be corrected."""
 
 
 def feedforward(model: mujoco.MjModel, robot: Robot, motion: Motion) -> Feedforward:
@@ -128,7 +128,7 @@ def _check(model: mujoco.MjModel) -> None:
     servos = np.all(kp > 0) and np.allclose(model.actuator_biasprm[:, 1], -kp) and np.all(model.actuator_forcelimited)
     if model.nv != 6 + len(joints) or model.nu != len(joints) or driven != joints or not servos:
         raise HaloidError(
-            "the controller needs a floating robot with one position servo a joint, in joint order and with a torque "
+            "the controller needs a floating robot with one position servo per joint, in joint order and with a torque "
             f"limit; found {model.nv} degrees of freedom, {len(joints)} joints and {model.nu} actuators, "
             f"{'all' if servos else 'not all'} of them such servos"
         )

@@ -4,7 +4,7 @@ In: a `DeployedPolicy`, a `TrackedRobot` (of any model: nominal, loaded, identif
 what every run did, metrics by run and over runs (metrics.py), use of torques and joint ranges.
 
 The robots are driven as the policy's file says: its servo gains, its default pose, its action scale; masses, friction
-and torque limits are the model's. A run that fails goes on falling, but counts no longer.
+and torque limits are the model's. A run that fails keeps falling, but no longer counts.
 """
 
 from collections.abc import Callable
@@ -107,8 +107,10 @@ def evaluate(
     simulate: Simulate = Simulation,
     transforms: tuple[Transform, ...] = (),
 ) -> Evaluation:
-    """Drive `config.starts` robots through the motion and measure them; `say` hears how far it is. `transforms` stand
-    between the policy and the servos."""
+    """Drive `config.starts` robots through the motion and measure them; `say` is told the progress.
+
+    `transforms` act between the policy and the servos.
+    """
     robot = driven_by(policy, robot)
     reference = policy.reference(robot, config.motion)
     runs = roll_out(policy, robot, reference, config, say, simulate, transforms)

@@ -51,7 +51,7 @@ def lab_policy(policy: DeployedPolicy, joint_names: Sequence[str], clamp: str | 
 
 
 class _Driver:
-    """The policy between the lab robot's senses and its targets; it remembers its last action."""
+    """The policy between the lab robot's sensors and its targets; it remembers its last action."""
 
     def __init__(self, policy: DeployedPolicy, joint_names: Sequence[str]) -> None:
         facts = policy.facts

@@ -1,8 +1,8 @@
 """Skills, the same robots in another simulator: Genesis moves them, everything else stays as it is in MuJoCo.
 
 In: a `TrackedRobot`. Out: a `Simulation` whose steps are Genesis's, for an environment of any kind. What the robots'
-sensors show is computed of their states by MuJoCo's kinematics, so that observations, disturbances, pushes and metrics
-are the same code, and with the same seed the same starts.
+sensors show is computed from their states by MuJoCo's kinematics, so that observations, disturbances, pushes and
+metrics are the same code, and with the same seed the same starts.
 """
 
 from contextlib import ExitStack
@@ -18,7 +18,7 @@ from haloid.skills.task.simulation import Simulation
 
 
 def check_genesis(randomisation: str) -> None:
-    """Raises if Genesis cannot evaluate this, or is not there, before anything is computed."""
+    """Raises before anything is computed if Genesis cannot evaluate this, or is not installed."""
     if randomisation != "none":
         raise HaloidError(
             "Genesis moves robots that are all the model; leave out the randomisation, or evaluate in MuJoCo"
@@ -32,7 +32,7 @@ class Genesis:
     def __init__(self) -> None:
         self._open = ExitStack()
         self.name = "genesis"
-        """With version and step once something was simulated."""
+        """With version and step once something has been simulated."""
 
     def __enter__(self) -> Self:
         return self

@@ -109,7 +109,7 @@ def heading_error_rad(run: Poses, frames: Poses) -> np.ndarray:
 
 def spread(values: Sequence[float]) -> Spread | None:
     """Mean and standard deviation over runs; None without runs, or when one of them has no value: a run that failed
-    is not left out of a mean in silence."""
+    is not silently left out of a mean."""
     if not len(values) or np.isnan(values).any():
         return None
     return Spread(len(values), float(np.mean(values)), float(np.std(values)))

@@ -30,14 +30,15 @@ def rollout_of_evaluation(
     observations: bool,
     simulator: str | None = None,
 ) -> Rollout:
-    """All runs that got anywhere; `name` is what the user calls the robot, `robot` what was given to `evaluate`.
+    """All runs that lasted at least one step; `name` is what the user calls the robot, `robot` what was given to
+    `evaluate`.
 
     `simulator` is what moved the robots, with its version and step; None: MuJoCo.
     """
     lengths = [len(run.trajectory) if run.diverged_row is None else run.diverged_row for run in evaluation.runs]
     kept = [(run, length) for run, length in zip(evaluation.runs, lengths, strict=True) if length > 1]
     if not kept:
-        raise HaloidError("no run lasted for a control step, so there is nothing to save. Is the model sound?")
+        raise HaloidError("no run lasted a single control step, so there is nothing to save. Check the model")
     driven, facts, config = driven_by(policy, robot), policy.facts, evaluation.config
     order = [facts.joint_names.index(joint) for joint in driven.joint_names]
     alike = config.randomisation == "none"

@@ -24,11 +24,11 @@ from haloid.trajectories.mujoco_states import ModelStates
 _LOG = logging.getLogger(__name__)
 
 TORQUE_SLACK = 1.05
-"""Of the limit: up to this the servo's last few per cent are missing for a moment, and a robot gets through."""
+"""Of the limit: up to this, the servo lacks a few per cent for a moment, and a robot gets through."""
 OUTSIDE_M = (0.005, 0.02)
-"""From which the zero-moment point outside the soles is told, and is an error."""
+"""How far outside the soles the zero-moment point is a warning, and an error."""
 NOT_FALLING_G = (0.25, 0.5)
-"""The same of a flight without free fall; 0.5 g over 0.1 s are 0.5 m/s of speed from nowhere."""
+"""The same for flight without free fall; 0.5 g over 0.1 s is 0.5 m/s of speed from nowhere."""
 FRICTION_SLACK = 1.1
 MEND = "Convert with --feasible, which moves, lowers and slows it."
 _TORQUE, _SUPPORT, _SLIP = "more torque than the motor has", "tips over the edge of its soles", "slips"
@@ -89,7 +89,7 @@ def _is_new(finding: Finding, before: list[Finding]) -> bool:
 
 
 def findings_of(model: mujoco.MjModel, robot: Robot, demands: Demands, step_s: float) -> list[Finding]:
-    """All that is over a limit, as the reference is."""
+    """Everything over a limit, for the reference as it is."""
     feet = _feet(model, robot, demands.contacts)
     on_ground = feet != ""
     outside_m, friction = (np.where(on_ground, values, 0.0) for values in (demands.outside_m, demands.friction))
@@ -113,7 +113,7 @@ def _torques(model: mujoco.MjModel, of_limit: np.ndarray, step_s: float) -> Iter
 def _over(
     what: str, values: np.ndarray, limits: tuple[float, float], unit: str, feet: np.ndarray, step_s: float
 ) -> Iterator[Finding]:
-    """One finding a foot, about the span with the greatest value: limits are of warnings and of errors."""
+    """One finding per foot, about the span with the greatest value; `limits` are those of a warning and of an error."""
     for foot in dict.fromkeys(feet.tolist()):
         found = np.where(feet == foot, values, 0.0)
         if found.max() > limits[0]:

@@ -20,7 +20,7 @@ from haloid.trajectories.mujoco_states import ModelStates
 SUSTAINED = 5
 """Frames of the running median: what lasts for less than half of them, 0.05 s, no servo and no foot would follow."""
 _BORNE = 0.3
-"""Of the weight: with less on the ground, neither zero-moment point nor friction mean much."""
+"""Of the weight: with less on the ground, neither zero-moment point nor friction means much."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Demands:
     friction: np.ndarray
     """(T,) horizontal over vertical force of the floor."""
     not_falling_g: np.ndarray
-    """(T,) in flight, the acceleration that nothing gives, in units of gravity; 0 on the ground."""
+    """(T,) in flight, the acceleration that no force explains, in units of gravity; 0 on the ground."""
     contacts: SoleContacts
 
 

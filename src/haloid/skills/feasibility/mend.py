@@ -1,10 +1,10 @@
 """Feasibility, mending: a clip becomes one that a robot with its load can follow.
 
-In: a trajectory, such as a clip of other people, and the training model. Out: `Mended`: the motion, what was changed
+In: a trajectory, such as a clip from elsewhere, and the training model. Out: `Mended`: the motion, what was changed
 and what still asks too much. In order: joints into their ranges, noise smoothed away, soles flat and on the ground
 without spurious flights (motions/repair.py), the pelvis over its support and low enough (balance.py), and joints that
-need too much torque smoothed. Where torque, support or friction still do not do, the same of a slower clip; a flight
-lasts as long as it lasts, so that a clip with one is not slowed. The least demanding attempt is kept.
+need too much torque smoothed. Where torque, support or friction still do not suffice, the same is done to a slower
+clip; gravity sets the duration of a flight, so a clip with one is not slowed. The least demanding attempt is kept.
 """
 
 from collections.abc import Callable
@@ -37,10 +37,10 @@ _INSIDE = np.array([RANGE_MARGIN_RAD, -RANGE_MARGIN_RAD])
 _TRIAL_RAD = 0.05
 _FLIGHT_S = 0.1
 _SOFTER = ((0.06, 0.0), (0.12, 0.0), (0.12, 0.1), (0.12, 0.1), (0.12, 0.1))
-"""Smoothing of a joint that needs too much torque, s, and by how much it turns to where its load weighs less, rad; one
-after the other …"""
+"""For a joint that needs too much torque, tried in this order: smoothing in s, and how far it turns to where its load
+weighs less, in rad."""
 _AROUND_S = 0.4
-"""… so long before and after."""
+"""This long before and after."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _at_one_pace(frames: FloatingTrajectory, robot: TrackedRobot, name: str, pac
 
 
 def _badness(mended: Mended) -> float:
-    """How much the findings exceed their limits, all in all."""
+    """How much the findings exceed their limits, in total."""
     errors = [finding for finding in mended.findings if finding.severity == "error"]
     excess = [abs(finding.amount - finding.limit) / max(abs(finding.limit), 0.02) for finding in errors]
     return len(errors) + float(np.minimum(excess, 5.0).sum())

@@ -1,4 +1,4 @@
-"""Feasibility, an oracle that knows nothing of the check: the model-based controller plays a motion in MuJoCo.
+"""Feasibility, an oracle independent of the check: the model-based controller plays a motion in MuJoCo.
 
 In: a robot and a motion. Out: the part of the motion that the controller gets through on this very robot, from the
 first frame, without noise, pushes or delay, with the contacts, torque limits and soles of the simulation.

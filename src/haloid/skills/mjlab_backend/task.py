@@ -2,7 +2,7 @@
 
 In: a motion file, the robot, a randomisation, a difficulty. Out: mjlab's configuration objects of the environment and
 of PPO. Observations, rewards, terminations, reset, pushes and adaptive sampling are mjlab's; at full difficulty with
-mjlab's numbers. The difficulty stays what it is: there is no curriculum here.
+mjlab's numbers. The difficulty is constant: there is no curriculum here.
 """
 
 from dataclasses import fields

@@ -4,8 +4,8 @@ In: the `TrainingConfig` of trainings on the CPU, and GPUs. Out, in the folder: 
 mjlab's files (model_N.pt, params/*.yaml, tensorboard), nan/ if a simulation became NaN, and the last
 policy.pt and policy.onnx. Several GPUs go through mjlab's launcher, a process each, and each has all the robots.
 
-mjlab's physics step (5 ms) and full difficulty are used from the start; what the CPU's trainings have besides, several
-motions in one policy and a curriculum, mjlab's task has not.
+mjlab's physics step (5 ms) and full difficulty are used from the start; mjlab's task lacks what
+trainings on the CPU also have: several motions in one policy, and a curriculum.
 """
 
 import os
@@ -92,9 +92,9 @@ def resume_with_mjlab(
     gpu_ids: tuple[int, ...] = (),
     save_every: int = SAVE_EVERY,
 ) -> MjlabOutcome:
-    """Goes on from the last checkpoint to `iterations` in all (default: those it was begun with).
+    """Continues from the last checkpoint up to `iterations` in total (default: the number it was started with).
 
-    `model` tells where the robot's file is now, if it was moved.
+    `model` says where the robot's file is now, if it was moved.
     """
     last, begun = _last_checkpoint(folder), read_config(folder)
     task = replace(begun.task, model=model or begun.task.model)
@@ -104,7 +104,7 @@ def resume_with_mjlab(
     done = _iteration(last) + 1
     if done >= config.iterations:
         raise HaloidError(
-            f"{folder} has all its {config.iterations} iterations. Ask for more: "
+            f"{folder} has finished its {config.iterations} iterations. Ask for more: "
             f"haloid train --resume {folder} --iterations {2 * done}"
         )
     if config != begun:
@@ -124,7 +124,7 @@ def _check(config: TrainingConfig, gpu_ids: tuple[int, ...]) -> None:
         )
     if config.task.delay_s:
         raise HaloidError(
-            f"a delay of {config.task.delay_s:g} s: mjlab's task has none. Leave it out, or --backend cpu"
+            f"a delay of {config.task.delay_s:g} s: mjlab's task has none. Leave it out, or use --backend cpu"
         )
 
 
@@ -181,7 +181,7 @@ def _last_checkpoint(folder: Path) -> Path:
     """Of the newest run that has one; runs are named by date, checkpoints by iteration."""
     checkpoints = list((folder / RUNS).glob("*/model_*.pt"))
     if not checkpoints:
-        raise HaloidError(f"{folder} holds no training of mjlab's: it has no {RUNS}/*/model_*.pt. Train into it first")
+        raise HaloidError(f"{folder} holds no mjlab training: it has no {RUNS}/*/model_*.pt. Train into it first")
     return max(checkpoints, key=lambda path: (path.parent.name, _iteration(path)))
 
 

@@ -50,7 +50,7 @@ class DeployedFacts:
     clamp: str | None
     """The link that was held fixed in training."""
     history: int
-    """Readings of its sensors that the policy sees, now's included."""
+    """Readings of its sensors that the policy sees, the current one included."""
 
 
 class DeployedPolicy:

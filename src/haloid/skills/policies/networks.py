@@ -58,7 +58,7 @@ class Mlp(Network):
         super().__init__(inputs, hidden=list(hidden), outputs=outputs)
         widths = [inputs, *hidden, outputs]
         layers: list[nn.Module] = []
-        with torch.random.fork_rng(devices=[]):  # a training that stores its policy goes on with the same chance
+        with torch.random.fork_rng(devices=[]):  # saving a policy must not change the random numbers
             for row in range(len(widths) - 1):
                 layers += [nn.Linear(widths[row], widths[row + 1]), nn.ELU()]
         self.layers = nn.Sequential(*layers[:-1])
@@ -90,7 +90,7 @@ def build_network(architecture: str, configuration: Mapping[str, Any]) -> Networ
 
 
 def network_of(actor: Mapping[str, torch.Tensor]) -> Mlp:
-    """The network in the parameters of an rsl_rl actor with observation normalisation (`MLPModel.state_dict()`)."""
+    """The network with the parameters of an rsl_rl actor with observation normalisation (`MLPModel.state_dict()`)."""
     rows = sorted(int(name.split(".")[1]) for name in actor if name.startswith("mlp.") and name.endswith(".weight"))
     weights = [actor[f"mlp.{row}.weight"] for row in rows]
     widths = [weights[0].shape[1], *(weight.shape[0] for weight in weights)]

@@ -1,7 +1,7 @@
 """Skills, a policy by any of its names: the ONNX file, policy.pt, or the folder of a training, ready to run.
 
 In: a path. Out: a `DeployedPolicy`, or the ONNX file that it runs: the one given, a training's own if it is not older
-than its policy.pt, or one that is made of policy.pt for the moment.
+than its policy.pt, or a temporary one made from policy.pt.
 """
 
 import tempfile
@@ -21,7 +21,7 @@ def open_policy(path: Path) -> DeployedPolicy:
 
 @contextmanager
 def onnx_of(policy: Path) -> Iterator[Path]:
-    """The ONNX file of a policy; one that is made for the moment is gone after the block."""
+    """The ONNX file of a policy; a temporary one is deleted after the block."""
     if not policy.exists():
         raise HaloidError(f"{policy} does not exist. Give a policy.onnx, a policy.pt, or the folder of a training")
     if policy.is_file() and policy.suffix != ".pt":

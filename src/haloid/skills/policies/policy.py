@@ -49,7 +49,7 @@ class PolicyFacts:
     clamp: str = ""
     """The link that was held fixed in training, if any."""
     history: int = 1
-    """Readings of its sensors that it sees, now's included."""
+    """Readings of its sensors that it sees, the current one included."""
 
     @property
     def observation_names(self) -> tuple[str, ...]:

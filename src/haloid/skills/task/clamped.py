@@ -15,7 +15,7 @@ from haloid.trajectories.motion import Motion
 STILL_M = 0.005
 """A reference moves a link that is to be clamped by less than this."""
 _STIFFNESS = (0.015, 1.0)
-"""Time constant (s) and damping ratio of the weld: as stiff as physics steps of 6.7 ms bear."""
+"""Time constant (s) and damping ratio of the weld: as stiff as physics steps of 6.7 ms allow."""
 _IMPEDANCE = (0.99, 0.999, 0.001, 0.5, 2.0)
 
 

@@ -55,15 +55,15 @@ class EnvironmentConfig:
     transforms: tuple[Transform, ...] = ()
     """Between the policy's targets and the servos, in this order."""
     history: int = 1
-    """Readings of the sensors that the actor sees, now's included."""
+    """Readings of the sensors that the actor sees, the current one included."""
     adaptive_sampling: bool = True
     restart: bool = True
-    """Whether a robot starts anew when its episode ends; otherwise it goes on, at last in the motion's last frame."""
+    """Whether a robot restarts when its episode ends; otherwise it goes on, and stays in the motion's last frame."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one control step brought, (N,) each."""
+    """The outcome of one control step, (N,) each."""
 
     reward: np.ndarray
     terminated: np.ndarray
@@ -94,9 +94,9 @@ class TrackingEnvironment:
         self.random = np.random.default_rng(config.seed)
         self.sampling = AdaptiveSampling(reference, config.adaptive_sampling)
         self.diverged = 0
-        """Simulations that had to be started anew because their state was not finite."""
+        """Simulations that had to be restarted because their state was not finite."""
         self.on_diverged: Callable[[dict[str, np.ndarray]], None] | None = None
-        """Is told the state before the step of a simulation that became infinite or NaN."""
+        """Called with the state before the step in which a simulation became infinite or NaN."""
         number, joints = config.robots, len(robot.joint_names)
         self._substeps = round(STEP_S / robot.model.opt.timestep)
         self.simulation = simulate(robot, number, config.threads)
@@ -129,7 +129,7 @@ class TrackingEnvironment:
         return self.config.robots
 
     def step(self, action: np.ndarray) -> Step:
-        """Drive all robots for 20 ms; those whose episode ends start anew before observations (`restart`)."""
+        """Drive all robots for 20 ms; those whose episode ends restart before they are observed (`restart`)."""
         action = np.array(action, dtype=np.float32)  # a copy: a reset clears it, and the learner keeps its own
         return self._step(action, self._default + self._scale * action)
 
@@ -214,7 +214,7 @@ class TrackingEnvironment:
         return Sensed(self.simulation.imu_lin_vel, self.simulation.imu_ang_vel, self.action, self.encoder_bias)
 
     def state(self) -> dict[str, Any]:
-        """All that the future depends on, apart from the configuration."""
+        """Everything the next steps depend on, apart from the configuration."""
         return {
             "physics": self.simulation.state.copy(),
             "time_step": self.time_step.copy(),
@@ -241,7 +241,7 @@ class TrackingEnvironment:
         self.simulation.held_rad[:] = self.simulation.ctrl
 
     def _rescue(self, robots: np.ndarray, before: np.ndarray) -> None:
-        """Tell what is needed to see the divergence again, and put the robots where they should be."""
+        """Report what reproduces the divergence, and put the robots where they should be."""
         self.diverged += len(robots)
         if self.on_diverged is not None:
             first, simulation = robots[0], self.simulation

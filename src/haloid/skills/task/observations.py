@@ -98,7 +98,7 @@ def term_columns(joints: int, state_estimation: bool) -> TermColumns:
 
 
 def history_lengths(names: Sequence[str], readings: int) -> list[int]:
-    """mjlab's `history_length` of each term: 0 where there is but one reading."""
+    """mjlab's `history_length` of each term: 0 where there is only one reading."""
     return [0 if readings == 1 or name in NOT_REMEMBERED else readings for name in names]
 
 
@@ -137,7 +137,7 @@ class History:
     """What the policy remembers: the last few readings of its sensors, in mjlab's layout (`history_length`).
 
     Terms that are sensed are followed from the oldest reading to the newest; the command, which says where to go, stays
-    one. When an episode starts, its first reading stands for those before it. Sensors as noisy as mjlab's hardly show
+    one. When an episode starts, its first reading is used for those before it. Sensors as noisy as mjlab's hardly show
     how fast a pushed robot moves; a few readings do.
     """
 

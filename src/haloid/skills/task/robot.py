@@ -60,13 +60,13 @@ class TrackedRobot:
     clamp: Clamp | None = None
     """A foot that is held fixed in the world; None: the robot is free."""
     servos: Callable[[TrackedRobot, int], Servos] | None = None
-    """Makes the servos of so many of these robots; None: the model's own."""
+    """Makes the servos of this many robots; None: the model's own."""
     strength: np.ndarray | float = 1.0
     """(n,) what the servos' gains really are, as a part of what they are told to be."""
 
     @property
     def action_scale_rad(self) -> np.ndarray:
-        """(n,) radians of target a unit of action."""
+        """(n,) radians of target per unit of action."""
         return ACTION_SCALE_OF_EFFORT * self.effort_nm / self.kp
 
     @property
@@ -96,7 +96,7 @@ def tracked_robot(
 
 
 def robot_of_model(model: str | Path) -> str:
-    """The robot that a model is of: the one a patch.json names, else the model itself."""
+    """The robot that a model describes: the one a patch.json names, else the model itself."""
     return base_robot(model) or str(model)
 
 
@@ -108,7 +108,7 @@ def tracked_robot_of(
     clamp: Clamp | None = None,
     for_pictures: bool = False,
 ) -> TrackedRobot:
-    """The same of a spec, which is not changed."""
+    """The same from a spec, which is not changed."""
     spec = spec.copy()
     description.need(_TASK, *_ENTRIES)
     _check_names(spec, description)

@@ -23,11 +23,11 @@ class Servos(Protocol):
     """Servos other than the model's own, such as those of a stand-in for a real robot."""
 
     def reset(self, robots: np.ndarray, held_rad: np.ndarray) -> None:
-        """These robots start anew, at rest under (k, n) targets."""
+        """These robots restart, at rest under (k, n) targets."""
         ...
 
     def __call__(self, target_rad: np.ndarray, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
-        """(N, n) what the model's servos are to be told for the next physics step, for the targets they are sent."""
+        """(N, n) targets of the model's servos for the next physics step, given the targets that were sent."""
         ...
 
 
@@ -135,4 +135,4 @@ class Simulation:
 
 
 Simulate = Callable[[TrackedRobot, int, int], Simulation]
-"""Makes what moves a number of robots, on a number of threads."""
+"""Makes the simulation of this many robots on this many threads."""

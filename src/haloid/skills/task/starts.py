@@ -56,7 +56,7 @@ def disturbed(
 
 
 class AdaptiveSampling:
-    """Draws the frames to start from; is told the frames at which episodes failed."""
+    """Draws the frames to start from, given the frames at which episodes failed."""
 
     def __init__(self, reference: Reference, adaptive: bool = True) -> None:
         self._reference = reference

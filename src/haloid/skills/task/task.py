@@ -93,7 +93,7 @@ class TaskConfig:
     substeps: int = 3
     """Physics steps in a control step of 20 ms. Policies are measured with 4, mjlab's; 3 are faster."""
     repair: bool = False
-    """Put soles flat and on the ground before training, for clips of other people."""
+    """Put soles flat and on the ground before training, for clips from elsewhere."""
     seed: int = 0
     threads: int = 0
 

@@ -3,9 +3,9 @@
 In: a `Moment`, the robots and the frames they should be in. Out: a `Verdict`. The tracking task's is mjlab's
 (rewards.py, terminations.py); another task is another callable of this kind.
 
-Both see the reference moved to the robot's place and heading (mjlab, BeyondMimic), so that drift of the whole is told
-apart from errors of the pose: carried along in x, y and yaw by the robot's anchor, with Δ = yaw(q ∘ q̂⁻¹) of the anchor,
-p' = (p_x, p_y, p̂_z) + Δ(p̂_body − p̂_anchor),  q' = Δ ∘ q̂_body.
+Both see the reference moved to the robot's place and heading (mjlab, BeyondMimic), so that drift of the whole robot is
+kept apart from errors of the pose: carried along in x, y and yaw by the robot's anchor, with Δ = yaw(q ∘ q̂⁻¹) of
+the anchor, p' = (p_x, p_y, p̂_z) + Δ(p̂_body − p̂_anchor),  q' = Δ ∘ q̂_body.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 In: what the servos are to be told in one control step, and the robots as they are when it begins. Out: what they are
 told. A transform is any callable of that kind (a delay, a noise, a learned correction); an environment applies its
-transforms one after the other. A class of its own and its place in `EnvironmentConfig.transforms` is all it takes:
+transforms one after the other. To add one, write a class and put an instance into `EnvironmentConfig.transforms`:
 
     class Sag:
         def __call__(self, command, now):
@@ -32,7 +32,7 @@ class Now:
     held_rad: np.ndarray
     """(N, n) the targets that the servos hold."""
     episode_step: np.ndarray
-    """(N,) 0 in the first step of an episode: what a transform remembers of the robot before must not count."""
+    """(N,) 0 in the first step of an episode, when a transform must forget what it remembers."""
     timestep_s: float
     """Of a physics step."""
     random: np.random.Generator
@@ -41,13 +41,13 @@ class Now:
 
 class Transform(Protocol):
     def __call__(self, command: Command, now: Now) -> Command:
-        """The command as the servos get it; the physics steps must stay as many."""
+        """The command as the servos get it; the number of physics steps must not change."""
         ...
 
 
 @dataclass(frozen=True)
 class Delay:
-    """The servos go on holding their targets for a while before they hear of new ones, in whole physics steps."""
+    """The servos hold their old targets for a while before the new ones arrive, in whole physics steps."""
 
     delay_s: float
 

@@ -1,4 +1,4 @@
-"""Skills, the memory of a training: everything it needs to go on, in one file of tensors and plain values.
+"""Skills, checkpoints: everything a training needs to go on, in one file of tensors and plain values.
 
 In: a training's state. Out: checkpoint.pt, written whole or not at all; a process killed at any moment leaves the last
 one. Nothing in the file is run when it is read.

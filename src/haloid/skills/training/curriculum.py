@@ -1,4 +1,4 @@
-"""Skills, from gentle to rough: how hard the robots' life is while a policy learns.
+"""Skills, the curriculum: how hard the task is while a policy learns.
 
 In: how often episodes fail. Out: a `Difficulty`. A level between 0 and 1 rises while the policy fails less than once in
 four seconds and falls when it fails more than three times in five; disturbances at reset, pushes and the
@@ -16,7 +16,7 @@ GENTLEST_RESET = 0.05
 LEAST_RANDOMISATION = 0.1
 LOOSEST_TERMINATION = 1.2
 STAGES = 5
-"""In which robots grow different: to change all bodies takes as long as a control step of all robots."""
+"""In which the differences between robots grow: changing all bodies takes as long as a control step of all robots."""
 
 
 @dataclass(kw_only=True)

@@ -1,7 +1,7 @@
 """Skills, learning: PPO (rsl_rl) on the CPU environment, one iteration after the other, exactly resumable.
 
-In: a `TrainingConfig`. Out: a `Training` that is stepped iteration by iteration, tells what happened, and can be stored
-and restored with everything the future depends on: networks, optimiser, random numbers, simulations.
+In: a `TrainingConfig`. Out: a `Training` that is stepped iteration by iteration, reports what happened, and can be
+stored and restored with everything the future depends on: networks, optimiser, random numbers, simulations.
 """
 
 import contextlib
@@ -70,7 +70,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class Iteration:
-    """What one iteration brought. `metrics` depend on the seed alone, `seconds` on the machine too."""
+    """Results of one iteration. `metrics` depend on the seed alone, `seconds` on the machine too."""
 
     number: int
     metrics: dict[str, float]
@@ -151,7 +151,7 @@ class Training:
             self._ppo.compute_returns(observed)
         update_started = time.perf_counter()
         losses = self._ppo.update()
-        if critic_only:  # the normaliser's drift alone is no reason to change the step
+        if critic_only:  # a drift of the normaliser alone must not change the step
             self._set_learning_rate(learner.learning_rate)
         self._check_finite(losses)
         metrics = {name: float(np.mean(values)) for name, values in collected.items()}

@@ -21,7 +21,8 @@ class PpoConfig:
     learning_rate: float = 1e-3
     """The actor's first one; it follows the KL divergence."""
     critic_learning_rate: float | None = 1e-3
-    """The critic's own, constant. One adaptive rate for both falls until the critic stands still. None: the actor's."""
+    """The critic's own, constant. One adaptive rate for both falls until the critic stops learning. None: the
+    actor's."""
     desired_kl: float = 0.03
     clip: float = 0.2
     clip_values: bool = False

@@ -2,7 +2,7 @@
 
 In: a `TrainingConfig` and how it was started. Out: config.yaml, in which files are named by their whole paths, so that
 a training goes on from any directory, and the training model by the hash of its file, so that it goes on with the same
-robot. Read back, everything that is not a training's settings is told in words.
+robot. When it is read back, anything that is not a training's settings gets a plain message.
 """
 
 import hashlib
@@ -91,13 +91,13 @@ def read_run_config(file: Path) -> tuple[TrainingConfig, Session]:
 
 
 def check_model(folder: Path, model: str) -> None:
-    """A training goes on with the robot that it was begun with, wherever its file is now."""
+    """A training goes on with the robot that it was started with, wherever its file is now."""
     expected = read_session(folder).model_sha256
     if expected is None:
         return
     if not Path(model).is_file():
         raise HaloidError(
-            f"{folder} was trained on {model}, which is no longer there. Tell where it is now: "
+            f"{folder} was trained on {model}, which is no longer there. Say where it is now: "
             f"haloid train --resume {folder} --model FILE"
         )
     if _sha256(model) != expected:

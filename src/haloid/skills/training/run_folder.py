@@ -1,8 +1,8 @@
 """Skills, a training's folder: from a configuration to policy.pt, with progress, metrics and checkpoints on the way.
 
-In: a `TrainingConfig` and a folder. Out, in the folder: config.yaml, checkpoint.pt, metrics.jsonl (a line an
+In: a `TrainingConfig` and a folder. Out, in the folder: config.yaml, checkpoint.pt, metrics.jsonl (one line per
 iteration), tensorboard/, policy.pt (the best policy so far) and, if a simulation ever became NaN,
-diverged/. A training that was stopped, by whatever, goes on from its last checkpoint as if nothing had happened.
+diverged/. A training that was stopped for any reason goes on exactly from its last checkpoint.
 """
 
 import json
@@ -84,7 +84,8 @@ def resume(
     on_iteration: Callable[[Iteration], None] = lambda _: None,
     transforms: tuple[Transform, ...] = (),
 ) -> TrainingOutcome:
-    """Go on with a training from its last checkpoint, to `iterations` in all (default: those it was begun with).
+    """Go on with a training from its last checkpoint, up to `iterations` in total (default: the number it was
+    started with).
 
     `model` and `threads` are for another machine: where the robot's file lies there, and how many cores there are.
     """
@@ -121,7 +122,7 @@ def _records(file: Path) -> list[dict[str, Any]]:
 
 
 def finish(outcome: TrainingOutcome) -> Path:
-    """Writes policy.onnx of the best policy beside the others; returns it."""
+    """Writes policy.onnx of the best policy beside the other files; returns its path."""
     from haloid.skills.policies.export import export_onnx
 
     file = outcome.folder / "policy.onnx"
@@ -181,7 +182,7 @@ def _store(training: Training, folder: Path, records: list[dict[str, Any]]) -> N
 
 
 def _divergence_writer(folder: Path) -> Callable[[dict[str, np.ndarray]], None]:
-    """Keeps the first few states from which MuJoCo diverged, for whoever wants to look into them."""
+    """Keeps the first few states from which MuJoCo diverged, for debugging."""
 
     def write(state: dict[str, np.ndarray]) -> None:
         number = len(list(folder.glob("*.npz"))) if folder.is_dir() else 0

@@ -31,7 +31,7 @@ MEASURED_TIMESTEP_S = 0.005
 @dataclass(frozen=True)
 class Trial:
     success: float
-    """Part of the robots whose bodies never were 0.5 m from the reference on average."""
+    """Part of the robots whose bodies were never 0.5 m from the reference on average."""
     survival: float
     """Part of the motion before that, mean over robots."""
     body_error_m: float

@@ -23,7 +23,7 @@ class TrackingVecEnv(VecEnv):
         self.episode_length_buf = torch.zeros(self.num_envs, dtype=torch.long)
         self.device, self.cfg = "cpu", {}
         self.last: Step | None = None
-        """What the last step brought, for those who keep track."""
+        """The outcome of the last step, for progress and metrics."""
         self._observations = self._observe()
 
     def get_observations(self) -> TensorDict:
