@@ -90,7 +90,7 @@ def test_sliding():
 def test_numbers_that_are_none_and_quaternions_of_another_length():
     joints = CLEAN.joint_pos_rad.copy()
     joints[10:12, 0] = np.nan
-    finding = _only(check(replace(CLEAN, joint_pos_rad=joints)), "values that are no numbers")
+    finding = _only(check(replace(CLEAN, joint_pos_rad=joints)), "values that are not numbers")
     assert (finding.amount, finding.start_s, finding.end_s) == (2, 0.2, 0.22)
     for scale, severity in ((1.01, "warning"), (0.8, "error")):
         findings = check(replace(CLEAN, root_quat_wxyz=scale * CLEAN.root_quat_wxyz))

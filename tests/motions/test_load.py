@@ -73,7 +73,7 @@ def test_npz_without_names_asks_for_the_order_and_refuses_the_wrong_one(tmp_path
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.csv", "", ["the file is empty", "a frame a line"]),
+        ("a.csv", "", ["the file is empty", "one frame per line"]),
         ("a.csv", "time,q:left_knee_joint\n0,0\n", ["line 1 is not a row of numbers", "haloid reconstruct"]),
         ("a.csv", ",".join("0" * 37) + "\n", ["37 columns", "36: root xyz"]),
         ("a.csv", ",".join("0" * 36) + "\n0,0\n", ["line 2 has 2 columns, line 1 has 36"]),
@@ -101,7 +101,7 @@ def test_npz_of_something_else(tmp_path):
 def test_frames_that_are_no_numbers(tmp_path):
     frames = swaying(g1())
     frames.joint_pos_rad[6, 3] = np.nan
-    with pytest.raises(HaloidError, match=r"1 of 90 frames hold values that are no numbers .* the first at 0.20 s"):
+    with pytest.raises(HaloidError, match=r"1 of 90 frames hold values that are not numbers .* the first at 0.20 s"):
         load_motion(write_csv(frames, tmp_path / "sway.csv"))
 
 

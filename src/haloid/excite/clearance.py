@@ -1,4 +1,4 @@
-"""Clearance: how near the robot's links come to each other along a motion, as a smooth penalty.
+"""Clearance: how close the robot's links come to each other during a motion, as a smooth penalty.
 
 In: the robot and rows of joint positions. Out: the mean squared lack of clearance over the rows, each contact's as a
 share of the clearance wanted, and its gradient. Pairs that are near in the posture itself do not count.

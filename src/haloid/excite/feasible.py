@@ -11,7 +11,7 @@ from haloid.excite.scenario import Scenario
 from haloid.lab.excitation import Reference
 
 _CALMING = 0.98
-"""Factor by which a limb that is beyond a limit is calmed at a time."""
+"""Factor by which the motion of a limb beyond a limit is reduced in each step."""
 _LARGEST_STEPS = 150
 """After this many, a limb moves at a twentieth: its posture is at fault."""
 

@@ -1,7 +1,7 @@
 """What a motion reveals about the payload links: the Fisher information of a linearised servo loop, and its gradient.
 
 In: one robot and rows of a reference. Out: log det of the information about mass and CoM of the payload links, the
-joint torques, and the derivatives of both by every row's positions, velocities and accelerations.
+joint torques, and the derivatives of both with respect to every row's positions, velocities and accelerations.
 
 The surrogate: a change dθ of the payload changes the torque of the motion by Y(q, dq, ddq)·dθ, exactly; how much of
 that the encoders see is taken from the servo loop linearised once, around the posture,
@@ -32,10 +32,10 @@ from haloid.robots.inertia import LinkParameters, read_links
 FRAGMENT_ROWS = 20
 """Control steps of a fragment, as in an identification."""
 KNOT_ROWS = 4
-"""The motion is looked at once every this many control steps."""
+"""The motion is sampled once every this many control steps."""
 _NOISE_RAD = 5e-4
 _PRIOR = (_NOISE_RAD / np.array([PAYLOAD_STD[kind] for kind in ("mass", "com", "com", "com")])) ** 2
-"""What an identification assumes of a payload, in the same units: what no motion can show costs nothing."""
+"""What an identification assumes about a payload, in the same units: what no motion can show costs nothing."""
 _COM_STEP_M = 1e-4
 """A shift of the CoM whose effect is its derivative to a ten-thousandth."""
 

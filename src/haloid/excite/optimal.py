@@ -1,4 +1,4 @@
-"""D-optimal excitation: the motion that says most about the payload links within what both robots can do.
+"""D-optimal excitation: the motion that tells the most about the payload links and that both robots can follow.
 
     maximise over the middle posture and the Fourier coefficients of every joint
         ½ Σ_robots log det information / p    (robots: without payload, with the heaviest; p parameters)
@@ -6,8 +6,8 @@
 
 by L-BFGS on the surrogate information of `excite.information` and a quadratic penalty that grows from one pass to the
 next, from several random multi-sines. What the penalty leaves over is removed by scaling the motion down: the result
-keeps every limit at every control step and touches nothing. Same seed and passes, same motion; only a budget of
-seconds that runs out before the passes do makes the result depend on the machine.
+keeps every limit at every control step and touches nothing. The same seed and passes give the same motion; the result
+depends on the machine only if the time budget runs out before the passes do.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class _Problem:
             limits.upper_rad - excitation.limit_margin_rad,
         )
         self.amplitude = np.minimum(scenario.amplitude_rad, np.maximum((self.upper - self.lower) / 2, 0.0))
-        self.amplitude = np.where(self.views[0].carries, self.amplitude, 0.0)  # other joints tell nothing and only pull
+        self.amplitude = np.where(self.views[0].carries, self.amplitude, 0.0)  # other joints reveal nothing
         orders = np.tile(np.arange(1, self.series.count // 2 + 1), 2)
         self.scale = self.amplitude / np.sqrt(orders)[:, None]
         self.clearance = Clearance(built, self.posture)

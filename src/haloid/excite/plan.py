@@ -1,8 +1,8 @@
 """Plans: a reference as a file that a robot can play and every reader of recordings can read.
 
-A plan is a recording of a run that has yet to happen: `q:` and `dq:` are the reference, `target:` the position targets
-that make the unloaded robot follow it (feed-forward included), and further columns `ddq:` hold its accelerations, from
-which a robot that knows its load better can compute targets of its own.
+A plan is a recording of a run that has not happened yet: `q:` and `dq:` are the reference, `target:` the position
+targets that make the unloaded robot follow it (feed-forward included), and further columns `ddq:` hold its
+accelerations, from which a robot that knows its load better can compute targets of its own.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def read_plan(path: Path, robot: LabRobot) -> Reference:
     if abs(plan.control_dt_s - built.control_dt_s) > _PERIOD_TOLERANCE:
         raise PlanError(
             f"{path} has a row every {plan.control_dt_s:g} s; expected {built.control_dt_s:g} s, the control period of "
-            "the robot. Design it anew"
+            "the robot. Design it again"
         )
     accelerations = np.column_stack([plan.extra[column] for column in columns])
     return Reference(plan.joint_names, plan.time_s, plan.q_rad, plan.dq_rad_s, accelerations)

@@ -1,6 +1,6 @@
 """Prediction: the Cramér–Rao bound of a reference, by playing it on the lab robot without noise.
 
-This is the exact figure, from the analytic engine's Jacobian, for the surrogate that the design climbs.
+This is the exact figure, from the analytic engine's Jacobian; the design maximises a surrogate of it.
 """
 
 from __future__ import annotations

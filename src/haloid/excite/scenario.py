@@ -95,7 +95,7 @@ class Scenario:
         return np.maximum(torque_nm, self.excitation.torque_fraction / _RIPPLE_SHARE * with_ripple_nm)
 
     def broken_limits(self, reference: Reference) -> dict[str, str]:
-        """By joint, what the reference asks too much of; empty if both robots can follow it."""
+        """By joint, what the reference asks too much; empty if both robots can follow it."""
         limits, excitation, q_rad = self.limits, self.excitation, reference.q_rad
         demand_nm = self.torque_demand(q_rad, reference.dq_rad_s, reference.ddq_rad_s2)
         room_rad = np.minimum(q_rad - limits.lower_rad, limits.upper_rad - q_rad).min(axis=0)
@@ -126,7 +126,7 @@ class Scenario:
         return {}
 
     def touching(self, reference: Reference) -> tuple[str, ...]:
-        """Pairs of links that come to touch and do not in the shared posture."""
+        """Pairs of links that touch during the motion and not in the shared posture."""
         return self_collisions(self.nominal.built, np.vstack([self.posture_rad[None], reference.q_rad]))
 
 

@@ -1,4 +1,4 @@
-"""Motions, checks: what a robot could not do, and what looks like a mistake of the clip.
+"""Motions, checks: what a robot could not do, and what looks like a mistake in the clip.
 
 In: a trajectory as a file states it. Out: findings, each with what it is, where, when, how much, the limit and what to
 do about it; errors are what makes a clip useless, warnings what makes it harder to track.
@@ -24,15 +24,15 @@ SHORTEST_S = 1.0
 LIMIT_SLACK_RAD = 0.02
 """Beyond a joint's range by up to this is rounding and soft limits: a warning."""
 JUMP_RAD, JUMP_M, JUMP_ROOT_RAD = 0.3, 0.08, 0.35
-"""A step between two frames is a jump if it is larger than this …"""
+"""A step between two frames is a jump if it is larger than this,"""
 JUMP_RATIO = 5.0
-"""… and this many times those around it."""
+"""and this many times those around it."""
 NEIGHBOURS = 9
 """Steps that a step is compared with."""
 
 
 def check(frames: FloatingTrajectory, robot: str = DEFAULT_ROBOT) -> list[Finding]:
-    """All findings, errors first; a clip with frames that are no numbers is checked for nothing else."""
+    """All findings, errors first; a clip with frames that are not numbers is not checked further."""
     model = load_spec(robot).compile()
     findings = [*_numbers(frames), *_length(frames)]
     if not any(finding.severity == "error" for finding in findings):
@@ -48,7 +48,7 @@ def _numbers(frames: FloatingTrajectory) -> Iterator[Finding]:
     if broken.any():
         at = np.flatnonzero(broken) / frames.rate_hz
         yield Finding(
-            "values that are no numbers", "", at[0], at[-1], float(broken.sum()), 0, "frames", "Cut these frames out."
+            "values that are not numbers", "", at[0], at[-1], float(broken.sum()), 0, "frames", "Cut these frames out."
         )
     off = np.abs(np.linalg.norm(np.nan_to_num(frames.root_quat_wxyz), axis=1) - 1)
     off[broken] = 0
@@ -62,7 +62,7 @@ def _numbers(frames: FloatingTrajectory) -> Iterator[Finding]:
             off.max(),
             1e-3,
             "",
-            "Check the columns: the root's rotation may stand elsewhere. Small errors are scaled away.",
+            "Check the columns: the root's rotation may be in others. Small errors are scaled away.",
             "error" if off.max() > 0.05 else "warning",
         )
 

@@ -23,7 +23,7 @@ AIRBORNE_M, LONGEST_FLIGHT_S = 0.05, 0.7
 CONTACT = Touch(low_m=0.01, slow_vertical_m_s=0.3)
 """A sole's point is in contact when it is this low and hardly moves up or down."""
 SLIDING_M_S, SLIDING_S = 0.25, 0.1
-"""A foot slides when its contact moves faster than this for as long."""
+"""A foot slides when its contact moves faster than this, for this long."""
 
 
 def ground_findings(motion: Motion, model: mujoco.MjModel) -> list[Finding]:

@@ -1,9 +1,9 @@
 """Motions, grounding: a clip that floats, or sinks, is put on the ground.
 
-In: a trajectory. Out: its poses, the root higher or lower and otherwise as it was. By `clip`, all frames move alike and
-the lowest point of the soles over the whole clip ends at height 0. By `contact`, the lowest point of the soles ends at
-0 wherever a foot stands; while none does, as in a jump, the correction is interpolated in time and no less than keeps
-the soles out of the ground. It is smoothed, so that the root does not jerk.
+In: a trajectory. Out: its poses, the root higher or lower and otherwise as it was. With `clip`, all frames move
+alike and the lowest point of the soles over the whole clip ends at height 0. With `contact`, the lowest point of the
+soles ends at 0 wherever a foot stands; while none does, as in a jump, the correction is interpolated in time and
+large enough to keep the soles out of the ground. It is smoothed, so that the root does not jerk.
 """
 
 from dataclasses import replace
@@ -21,9 +21,9 @@ from haloid.trajectories.trajectory import FloatingTrajectory
 Grounding = Literal["clip", "contact"]
 
 STANDING = Touch(slow_m_s=0.4)
-"""A foot whose lowest point is slower than this stands, whatever the clip's height …"""
+"""A foot whose lowest point is slower than this stands, whatever the clip's height,"""
 STANDING_S = 0.15
-"""… if it is so for this long: at the top of a jump a foot is slow for 0.08 s."""
+"""if it lasts this long: at the top of a jump a foot is slow for 0.08 s."""
 SMOOTHING_S = 0.06
 
 

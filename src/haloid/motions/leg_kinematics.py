@@ -2,7 +2,7 @@
 
 In: a pose of the whole robot (qpos) and where a foot (the ankle roll link) ought to be. Out: that qpos with the leg's
 angles. Levenberg–Marquardt steps on e = (position error, log(R_wanted R_footᵀ)) with MuJoCo's Jacobian, started from
-the angles at hand, so that a sequence of near poses costs two or three steps each, within the joints' ranges.
+the current angles, so that a sequence of similar poses costs two or three steps each, within the joints' ranges.
 """
 
 import mujoco
@@ -24,7 +24,7 @@ _MOST_DAMPING, _STALLED = 10.0, 1e-10
 _STRETCHED_RAD, _BENT_RAD = 0.05, 0.4
 """Angles of the knee: below the first a leg counts as stretched; the second is where bending it is tried from."""
 _WEIGHTS = np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])[:, None]
-"""Of what misses: out of reach, a radian counts as 0.1 m, the length of a foot's lever."""
+"""Of the remaining error: out of reach, a radian counts as 0.1 m, the length of a foot's lever."""
 
 
 class FootOutOfReachError(HaloidError):
@@ -80,7 +80,7 @@ class LegKinematics:
         return data.xpos[self._foot[side]].copy(), data.xquat[self._foot[side]].copy()
 
     def reach(self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, quat_wxyz: np.ndarray) -> np.ndarray:
-        """`qpos` with the leg's angles such that the foot has this pose; FootOutOfReachError where none are."""
+        """`qpos` with the leg's angles such that the foot has this pose; FootOutOfReachError where there are none."""
         qpos, error = self.nearest(side, qpos, pos_w_m, quat_wxyz)
         if max(np.linalg.norm(error[:3]), np.linalg.norm(error[3:])) > _TOLERANCE:
             raise FootOutOfReachError(side, pos_w_m, error)
@@ -89,9 +89,11 @@ class LegKinematics:
     def nearest(
         self, side: str, qpos: np.ndarray, pos_w_m: np.ndarray, quat_wxyz: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`qpos` with the leg's angles that bring the foot nearest to this pose, and what misses: (6,) in m and rad.
+        """`qpos` with the leg's angles that bring the foot nearest to this pose, and the remaining error: (6,) in m
+        and rad.
 
-        A stretched leg can bend either way; from there the way forwards is tried too, and taken unless it misses more.
+        A stretched leg can bend either way; from there bending it forwards is tried too, and kept unless its error
+        is larger.
         """
         found, error = self._descend(side, qpos, pos_w_m, quat_wxyz)
         pitch = self._pitch[side]

@@ -1,7 +1,8 @@
 """Motions, the way in: a motion of this package's own by its name, or a file of any supported format.
 
-In: a name or a path. Out: a whole `Motion` of the robot at the rate asked for. The format is told by the content: a zip
-archive is an npz, a pickle starts with its protocol (or compressed), anything else that is text is a csv.
+In: a name or a path. Out: a whole `Motion` of the robot at the rate asked for. The format is recognised by the
+content: a zip archive is an npz, a pickle starts with its protocol (or compressed), anything else that is text is a
+csv.
 """
 
 import difflib
@@ -37,7 +38,7 @@ class MotionNotFoundError(HaloidError):
         near += difflib.get_close_matches(str(source).lower().replace("_", "-"), own, n=1)
         meant = f" Did you mean {' or '.join(near)}?" if near else ""
         super().__init__(
-            f"No motion '{source}': it is neither a motion of haloid's own nor an existing file.{meant} "
+            f"No motion '{source}': it is neither one of haloid's own motions nor an existing file.{meant} "
             f"Own motions: {', '.join(own)}. Files: {', '.join(SUFFIXES[:3])}."
         )
 
@@ -84,7 +85,7 @@ def read_frames(
     fps_in: float | None = None,
     order: Order | None = None,
 ) -> FloatingTrajectory:
-    """What the source states, as it is, on the joints of the robot, whose model is `model`."""
+    """The source's frames, unchanged, with the joints of the robot, whose model is `model`."""
     path = Path(source).expanduser()
     if not path.is_file():
         from haloid.motions.own import OWN_MOTIONS, own_motion
@@ -129,8 +130,8 @@ def require_usable(source: str | Path, frames: FloatingTrajectory) -> None:
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1) | ~(norms > 0.5))
     if bad.size:
         raise HaloidError(
-            f"{source}: {bad.size} of {len(frames)} frames hold values that are no numbers or no rotations, the first "
-            f"at {bad[0] / frames.rate_hz:.2f} s. Expected finite positions, unit quaternions and angles. "
+            f"{source}: {bad.size} of {len(frames)} frames hold values that are not numbers or not rotations, the "
+            f"first at {bad[0] / frames.rate_hz:.2f} s. Expected finite positions, unit quaternions and angles. "
             "Cut these frames out; haloid motions check lists them."
         )
     if len(frames) < 2:

@@ -27,9 +27,9 @@ from haloid.trajectories.mujoco_states import floating_root
 from haloid.trajectories.trajectory import FloatingTrajectory
 
 FADE_S = (0.1, 0.3)
-"""The shortest and the longest fade …"""
+"""The shortest and the longest fade."""
 FADE_RAD_S, FADE_M_S = 5.0, 0.8
-"""… and how fast a correction may fade at most, unless it would last longer than that."""
+"""How fast a correction may fade at most, unless the fade would then be longer than the longest."""
 _STEEPEST = 1.875
 _REACH = 0.985
 """Of the stretched leg's length: the knee stays a little bent."""
@@ -39,13 +39,13 @@ _LOWERING_S = 0.1
 
 @dataclass(frozen=True)
 class Repaired:
-    """A clip that a robot can stand in, and how far it is from what it was."""
+    """A clip that a robot can stand in, and how much was changed."""
 
     frames: FloatingTrajectory
     contacts: np.ndarray
     """(T, 2) whether the left and the right foot stand."""
     greatest_change_m: float
-    """Of a foot's place in relation to the pelvis."""
+    """Of a foot's position relative to the pelvis."""
     greatest_change_rad: float
     """Of a joint's angle."""
     greatest_lowering_m: float

@@ -1,7 +1,7 @@
-"""Motions, stance: what touches the ground, told from how low and how slow it is, and when a foot stands.
+"""Motions, stance: what touches the ground, judged by how low and how slow it is, and when a foot stands.
 
 In: heights and velocities of points, or the soles' points over time. Out: which of them touch, or phases, each from its
-first frame to past its last. There is one rule; those who use it differ in how low and how slow they ask a point to be:
+first frame to past its last. There is one rule; its users differ in how low and how slow a point has to be:
 a clip with a wrong height is judged by speed alone, a foot that slides by its vertical speed alone.
 """
 

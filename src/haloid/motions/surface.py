@@ -1,8 +1,7 @@
 """Motions, where a robot can touch the ground: the low points of its collision geometry, its soles among them.
 
 In: a model and a `Motion`. Out: the lowest points of spheres and capsule ends, and corners of other shapes, in world
-axes.
-Feet are the bodies that reach lowest in the zero configuration, in which a robot stands upright.
+axes. Feet are the bodies that reach lowest in the zero configuration, in which a robot stands upright.
 """
 
 from dataclasses import dataclass

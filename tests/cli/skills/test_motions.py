@@ -44,7 +44,7 @@ def test_check_tells_good_from_bad_by_its_exit_status(tmp_path: Path, capsys):
     assert "1 of 2 motions with errors" in output.err
     broken = replace(floating, joint_pos_rad=np.full_like(floating.joint_pos_rad, np.nan))
     assert cli.main(["motions", "check", str(write_csv(broken, tmp_path / "nan.csv"))]) == 1
-    assert "values that are no numbers" in capsys.readouterr().out
+    assert "values that are not numbers" in capsys.readouterr().out
 
 
 def test_check_goes_on_after_a_file_it_cannot_read(tmp_path: Path, capsys):

@@ -147,5 +147,5 @@ def test_what_mjlab_cannot_do_is_refused(tmp_path):
         train_with_mjlab(config(), tmp_path, gpu_ids=(0, 7))
     with pytest.raises(HaloidError, match="mjlab's tracking task follows one motion; found 2"):
         train_with_mjlab(config(motions=("stand", "squat")), tmp_path)
-    with pytest.raises(HaloidError, match=r"holds no training of mjlab's: it has no mjlab/\*/model_\*.pt"):
+    with pytest.raises(HaloidError, match=r"holds no mjlab training: it has no mjlab/\*/model_\*.pt"):
         resume_with_mjlab(tmp_path)

@@ -83,7 +83,7 @@ def test_noise_is_uniform_in_its_own_width_and_the_critic_sees_none(terms, estim
 
 
 def test_a_history_goes_from_the_oldest_reading_to_the_newest_term_by_term():
-    """As mjlab lays it out: the first reading stands for those before it, and the command is seen but once."""
+    """As mjlab lays it out: the first reading is used for those before it, and the command is seen only once."""
     columns = term_columns(1, state_estimation=False)
     history = History(2, 3, columns)
     readings = [np.arange(columns.width) + 100.0 * number + 1000.0 * np.arange(2)[:, None] for number in (1, 2, 3)]

@@ -1,4 +1,4 @@
-"""The memory of a training."""
+"""Checkpoints of a training."""
 
 from pathlib import Path
 

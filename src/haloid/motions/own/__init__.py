@@ -23,7 +23,7 @@ _NEEDED = ("legs", "feet", "standing_pose", "standing_height_m", "stance_half_wi
 
 @dataclass(frozen=True)
 class OwnMotion:
-    """A motion that begins and ends standing. Which robots it is made for, their descriptions say."""
+    """A motion that begins and ends standing; robots' descriptions say which motions are made for them."""
 
     name: str
     description: str
@@ -53,7 +53,7 @@ OWN_MOTIONS: dict[str, OwnMotion] = {
 def own_motion(name: str, robot: str = DEFAULT_ROBOT) -> FloatingTrajectory:
     """The motion of that name at 50 frames per second, made for that robot."""
     if name not in OWN_MOTIONS:
-        raise HaloidError(f"there is no own motion '{name}'; there are: {', '.join(OWN_MOTIONS)}")
+        raise HaloidError(f"there is no motion '{name}' of haloid's own; expected one of: {', '.join(OWN_MOTIONS)}")
     description = describe(robot)
     description.need(f"the motion {name}", "motions")
     if name not in description.motions:
@@ -62,7 +62,7 @@ def own_motion(name: str, robot: str = DEFAULT_ROBOT) -> FloatingTrajectory:
             "Give one of these, or a file with a motion of this robot"
         )
     if description.like and description.joints == describe(description.like).joints:
-        description = describe(description.like)  # the same robot with another load: it moves alike
+        description = describe(description.like)  # the same robot with another load moves the same way
     description.need(f"the motion {name}", *_NEEDED)
 
     def make() -> FloatingTrajectory:

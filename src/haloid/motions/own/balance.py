@@ -89,7 +89,7 @@ class Momenta:
 
 
 def momenta_of(model: mujoco.MjModel, qpos: np.ndarray) -> Momenta:
-    """Centre of mass and angular momentum of poses `FPS` a second."""
+    """Centre of mass and angular momentum of poses at `FPS` per second."""
     data, step_s = mujoco.MjData(model), 1.0 / FPS
     qvel = np.concatenate(
         [
@@ -143,7 +143,7 @@ def _poses(
     rows = np.empty((len(times_s), model.nq))
     for row, time_s in enumerate(times_s):
         if row > 1:
-            current = 2 * rows[row - 1] - rows[row - 2]  # the motion is smooth, so this is a near guess
+            current = 2 * rows[row - 1] - rows[row - 2]  # the motion is smooth, so this is a close guess
         current[3:7] = pelvis[row].as_quat(scalar_first=True)
         if not plan.height_is_com:
             current[2:3] = heights_m[row]

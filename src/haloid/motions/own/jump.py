@@ -1,6 +1,6 @@
 """Own motions, a jump: crouch, push, a quarter turn in the air, landing on both soles.
 
-In flight the centre of mass falls freely, and the robot turns as freely: the pelvis' yaw ψ and the feet's φ share one
+In flight the centre of mass falls freely, and no torque acts on the robot: the pelvis' yaw ψ and the feet's φ share one
 momentum about the vertical, I ψ' + r I φ' = I ω. The feet start and end at rest, so ψ' = ω − r φ' with ψ' = ω at
 take-off, which the robot brings from the ground by a twist of the hips, and at landing, where the hips twist on.
 """

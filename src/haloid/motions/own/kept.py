@@ -1,8 +1,8 @@
-"""Own motions that were made once are kept: planning a walk takes seconds, reading it does not.
+"""Own motions, the cache: planning a walk takes seconds, reading it does not.
 
 In: a known robot, a motion's name and the function that makes it. Out: its frames, from the user's cache if a file of
 the same code is there. The file's name holds a digest of the package's robots and of all code that a motion depends on,
-so a change of either makes the motion anew. Where nothing can be kept, motions are made every time.
+so after a change of either the motion is made again. Where nothing can be kept, motions are made every time.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ def kept(robot: str, name: str, make: Callable[[], FloatingTrajectory]) -> Float
     except FileNotFoundError:
         pass
     except (OSError, KeyError, ValueError, zipfile.BadZipFile):
-        logger.debug("%s cannot be read; the motion is made anew", file)
+        logger.debug("%s cannot be read; the motion is made again", file)
     frames = make()
     try:
         with atomic_file(file) as beside, beside.open("wb") as stream:

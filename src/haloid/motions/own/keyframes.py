@@ -99,7 +99,7 @@ class FreeLeg:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a motion does, curve by curve; what is not said stays as in standing."""
+    """What a motion does, curve by curve; what is not given stays as in standing."""
 
     duration_s: float
     zmp_xy_m: Keys = ((0.0, (0.0, 0.0)),)

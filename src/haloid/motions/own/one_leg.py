@@ -108,7 +108,7 @@ def _on_left_foot(
     pelvis_rpy_rad: list[tuple[float, tuple[float, float, float]]],
     upper: list[tuple[float, dict[str, float]]],
 ) -> FloatingTrajectory:
-    """What happens between `_FREE_S` and `free_s` later, with the way there and back."""
+    """A plan on one leg for `free_s` after `_FREE_S`, with the way there and back."""
     end_s = _FREE_S + free_s
     down_s, centred_s = end_s + _LIFT_S, end_s + _LIFT_S + _SHIFT_S
     duration_s = centred_s + _STAND_S

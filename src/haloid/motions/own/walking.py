@@ -36,7 +36,7 @@ def walk(stand: Stand) -> FloatingTrajectory:
 
 
 def _steps(stand: Stand, walks: Sequence[Sequence[Step]]) -> FloatingTrajectory:
-    """Walks one after the other, each of which ends with closed feet and the weight between them."""
+    """Several walks in a row, each of which ends with closed feet and the weight between them."""
     forward_m = dict.fromkeys(SIDES, 0.0)
     forward_keys, lift_keys = ({side: [(0.0, 0.0)] for side in SIDES} for _ in range(2))
     zmp_keys = [(_STAND_S, (0.0, 0.0))]

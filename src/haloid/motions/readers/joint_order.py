@@ -1,6 +1,6 @@
 """Motions, reading: which joint a column without a name belongs to, and 23 joints on 29 by name.
 
-Files without names hold all joints of the robot, or of a known robot that has some more or some less of the same joints
+Files without names hold all joints of the robot, or of a known robot that has a few more or fewer of the same joints
 (the G1 comes with 29 and with 23), in one of two orders: that of its SDK and the MJCF, or Isaac Lab's, which takes the
 tree of joints breadth first.
 """
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 def names_of_columns(count: int, model: mujoco.MjModel, order: Order = "mjcf") -> tuple[str, ...] | None:
-    """The joints that `count` columns without names belong to; None where no robot of this kind has so many."""
+    """The joints that `count` columns without names belong to; None where no robot of this kind has that many."""
     joints = scalar_joints(model)
     kin = [known.joints for known in map(describe, KNOWN_ROBOTS) if set(known.joints) <= set(joints)]
     kin += [known.joints for known in map(describe, KNOWN_ROBOTS) if set(known.joints) > set(joints)]
@@ -55,7 +55,7 @@ def breadth_first(model: mujoco.MjModel, names: tuple[str, ...]) -> tuple[str, .
 
 
 def on_robot(frames: FloatingTrajectory, model: mujoco.MjModel) -> FloatingTrajectory:
-    """The frames' poses with the robot's joints alone, in its order; joints that the frames do not name stand at 0.
+    """The frames' poses with the robot's joints alone, in its order; joints that the frames do not name are at 0.
 
     Joints that the robot lacks are left out, with a warning if they move.
     """

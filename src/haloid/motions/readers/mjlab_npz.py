@@ -132,8 +132,8 @@ def _mean_body_distance_m(
 ) -> float:
     """How far the file's bodies are from where its joints put the robot's, whatever the order of the bodies.
 
-    Each body of the robot that a joint moves is compared with the nearest of the file's: orders of bodies come and go
-    with those of the joints, and the right joints leave no distance at all.
+    Each body of the robot that a joint moves is compared with the nearest of the file's: the bodies
+    are in an order of their own, and the right joints leave no distance at all.
     """
     known = [(column, model.joint(name)) for column, name in enumerate(names) if name in _joint_names(model)]
     root_id, data = floating_root(model), mujoco.MjData(model)

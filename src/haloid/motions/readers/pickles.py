@@ -74,7 +74,7 @@ def _numbers(path: Path, key: str, value: Any) -> np.ndarray:
     except (TypeError, ValueError):
         raise MotionFileError(
             path,
-            found=f"{key} is a {type(value).__name__} that is no array of numbers",
+            found=f"{key} is a {type(value).__name__}, not an array of numbers",
             expected="numbers, a row per frame",
             next_step="Save it as a numpy array.",
         ) from None

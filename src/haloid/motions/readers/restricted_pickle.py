@@ -2,8 +2,8 @@
 
 In: the bytes of a pickle, or of a file that joblib wrote, compressed or not. Out: dicts, lists, strings, numbers and
 arrays. A pickle is a program: it names functions and has them called. Here every name it may use stands for a class
-of this module that takes notes; any other name is refused before anything is called. Nothing of numpy's or
-joblib's is called by the file, and joblib need not be there: its arrays are read from the bytes that follow them.
+of this module that only records the call; any other name is refused before anything is called. Nothing of numpy's or
+joblib's is called by the file, and joblib need not be installed: its arrays are read from the bytes that follow them.
 """
 
 import bz2
@@ -63,7 +63,7 @@ def read_plain_pickle(data: bytes, file: str) -> Any:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """joblib compresses whole files; which way shows in the first bytes."""
+    """joblib compresses whole files; the first bytes say how."""
     if data[:1] == b"\x78":
         unpacker = zlib.decompressobj()
         unpacked, whole = unpacker.decompress(data, MAX_BYTES), unpacker.eof
@@ -79,7 +79,7 @@ def _unpacked(data: bytes) -> bytes:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Gives out notes-takers for the names it knows. BytesIO cannot be peeked, so nothing is read ahead."""
+    """Returns the recording classes for the names it knows. BytesIO cannot be peeked, so nothing is read ahead."""
 
     def __init__(self, stream: io.BytesIO, file: str):
         super().__init__(stream, encoding="latin1")
@@ -126,7 +126,7 @@ class _Called:
 
 
 class _Dtype:
-    """Notes of np.dtype(name, align, copy) and of the byte order it is then given."""
+    """A recorded np.dtype(name, align, copy), and the byte order it is then given."""
 
     def __init__(self, name: str, align: bool = False, copy: bool = False):
         del align, copy
@@ -145,7 +145,7 @@ class _Dtype:
 
 
 class _Array:
-    """Notes of an array's shape, type and bytes (or, of an array of objects, its list)."""
+    """A recorded array: shape, type and bytes (or, for an array of objects, its list)."""
 
     value: Any = None
 
@@ -155,7 +155,7 @@ class _Array:
 
 
 class _JoblibArray:
-    """Notes of an array that joblib wrote behind this very place of the file."""
+    """A recorded array that joblib wrote right after this place in the file."""
 
     stream: io.BytesIO
     value: Any = None
@@ -171,7 +171,7 @@ class _JoblibArray:
 
 
 class _Scalar:
-    """Notes of one number of numpy's."""
+    """A recorded numpy number."""
 
     def __init__(self, dtype: _Dtype, raw: bytes):
         self.value = _array(raw.encode("latin1") if isinstance(raw, str) else raw, dtype, (), "C").item()
@@ -223,7 +223,7 @@ def _refuse_to_call(*arguments: Any) -> Any:
 
 
 def _plain(noted: Any) -> Any:
-    """Values in the place of notes."""
+    """The values that were recorded."""
     match noted:
         case dict():
             return {_plain(key): _plain(value) for key, value in noted.items()}

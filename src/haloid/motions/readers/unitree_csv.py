@@ -41,7 +41,9 @@ def read_unitree_csv(path: Path, model: mujoco.MjModel, fps: float = DEFAULT_FPS
 
 def _table(path: Path, lines: list[str]) -> np.ndarray:
     if not lines:
-        raise MotionFileError(path, found="the file is empty", expected="a frame a line", next_step="Copy it again.")
+        raise MotionFileError(
+            path, found="the file is empty", expected="one frame per line", next_step="Copy it again."
+        )
     rows = []
     for number, line in enumerate(lines, start=1):
         try:
@@ -57,7 +59,7 @@ def _table(path: Path, lines: list[str]) -> np.ndarray:
             raise MotionFileError(
                 path,
                 found=f"line {number} has {len(rows[-1])} columns, line 1 has {len(rows[0])}",
-                expected="as many columns in every line",
+                expected="the same number of columns in every line",
                 next_step="The file may be cut off: copy it again.",
             )
     return np.array(rows)
