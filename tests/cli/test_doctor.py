@@ -24,7 +24,7 @@ def test_what_is_missing_is_told_with_the_command(monkeypatch: pytest.MonkeyPatc
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert any(line.split()[0] == "view" and line.endswith("lacks viser") for line in lines if line.strip())
     assert any(line.split()[0] == "learn" and line.endswith("ready") for line in lines if line.strip())
-    assert lines[-2:] == [f"to get all of it: {install_command('view', 'cluster')}", "next: haloid demo"]
+    assert lines[-2:] == [f"to get everything: {install_command('view', 'cluster')}", "next: haloid demo"]
 
 
 def test_nothing_missing_is_nothing_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -99,9 +99,9 @@ def test_changed_arguments_are_refused_and_begin_anew_with_fresh(tmp_path):
     with pytest.raises(SweepError) as caught:
         run_sweep(changed, tmp_path)
     assert str(caught.value) == (
-        f"The job x1 in {tmp_path} was begun with {{'function': '{WORK}:square', 'arguments': {{'x': 1}}}}, "
+        f"The job x1 in {tmp_path} was started with {{'function': '{WORK}:square', 'arguments': {{'x': 1}}}}, "
         f"and now has {{'function': '{WORK}:square', 'arguments': {{'x': 5}}}}. Give the sweep another folder, "
-        "or begin the changed jobs anew with --fresh, which removes their files."
+        "or start the changed jobs again with --fresh (it removes their files)."
     )
     assert merged(tmp_path)["x1"]["result"] == {"square": 1}
     assert run_sweep(changed, tmp_path, fresh=True).results == {"x1": {"square": 25}, "x2": {"square": 4}}

@@ -90,7 +90,7 @@ def test_time_moves_the_robot_by_hand_and_by_itself_and_leaving_is_told(browser,
     assert "knee_joint (rad)" in browser.find_element("tag name", "body").text
     (play,) = [button for button in browser.find_elements("tag name", "button") if button.text == "Play"]
     play.click()
-    until(lambda: float(slider.get_attribute("aria-valuenow")) > 0.1, "time stands still")
+    until(lambda: float(slider.get_attribute("aria-valuenow")) > 0.1, "time does not move")
     assert play.text == "Pause"
     assert errors(browser) == []
     page = browser.current_window_handle

@@ -28,7 +28,7 @@ def test_a_taken_port_names_the_next():
     [
         ("127.0.0.1", 70000, r"--port is 70000; expected a number from 0 to 65535"),
         ("192.0.2.1", 8080, r"cannot listen on 192\.0\.2\.1, port 8080: .*Leave out --host"),
-        ("no.such.host.invalid", 8080, r"--host no\.such\.host\.invalid is no address"),
+        ("no.such.host.invalid", 8080, r"--host no\.such\.host\.invalid is not an address"),
     ],
 )
 def test_a_wrong_address_is_told(host: str, port: int, words: str):

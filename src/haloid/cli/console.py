@@ -37,7 +37,7 @@ messages = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 class Progress:
-    """Says how far a piece of work is: words, and where they are known the part that is done and a number to plot."""
+    """Reports progress: words and, where known, the fraction that is done and a number to plot."""
 
     def __init__(self, what: str, show: Callable[[str], None]) -> None:
         self._what, self._show = what, show
@@ -45,7 +45,7 @@ class Progress:
         self._values: deque[float] = deque(maxlen=SPARK_WIDTH)
 
     def __call__(self, detail: str, *, done: float | None = None, value: float | None = None) -> None:
-        """Where the words count themselves, as in "run 2 of 6", the part that is done is theirs."""
+        """Where the words hold a count, as in "run 2 of 6", the fraction that is done comes from it."""
         now_s = time.monotonic()
         if value is not None and math.isfinite(value):
             self._values.append(value)
@@ -56,7 +56,7 @@ class Progress:
             return
         counted = COUNTED.match(detail)
         if done is None and counted is not None and int(counted[2]):
-            done = (int(counted[1]) - 1) / int(counted[2])  # the one that is named is under way
+            done = (int(counted[1]) - 1) / int(counted[2])  # the one that is named is still running
         parts = [] if done is None else [self._bar(done, now_s - self._started_s)]
         self._show("  ".join([f"{self._what}: {detail}", *parts, sparkline(self._values)]).rstrip())
 
@@ -84,7 +84,7 @@ def sparkline(values: Iterable[float]) -> str:
 
 @contextmanager
 def progress(what: str, first: str = "") -> Iterator[Progress]:
-    """Show that `what` is under way, from the `first` words on; ends with the time it took.
+    """Show that `what` is running, starting with the `first` words; ends with the time it took.
 
     >>> with progress("Recording") as say:  # doctest: +SKIP
     ...     say("run 2 of 6")

@@ -1,4 +1,4 @@
-"""`haloid doctor`: what this installation can do, what it lacks for what, and how to get it."""
+"""`haloid doctor`: what this installation can do, what is missing for what, and how to get it."""
 
 import os
 import platform
@@ -30,7 +30,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Config:
-    """Tell what this installation can do, what it lacks for what, and how to get it.
+    """Say what this installation can do, what is missing for what, and how to get it.
 
     Example:
         haloid doctor
@@ -52,7 +52,7 @@ def run(config: Config) -> None:
     console.results.print(_genesis(), soft_wrap=True)
     wanted = [extra for extra, names in missing.items() if names]
     if wanted:
-        console.results.print(f"to get all of it: {install_command(*wanted)}", soft_wrap=True)
+        console.results.print(f"to get everything: {install_command(*wanted)}", soft_wrap=True)
     console.next_command("demo")
 
 
@@ -79,7 +79,7 @@ def _gpu() -> str:
 
 
 def _genesis() -> str:
-    """The second simulator is no extra: it has an environment of its own."""
+    """The second simulator is not an extra: it has an environment of its own."""
     from haloid.lab.genesis.process import GenesisMissingError, genesis_python
 
     try:

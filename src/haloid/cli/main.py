@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
     _prepare_process()
     try:
         status = _dispatch(words)
-        if sys.stdout is not None:  # as it is where it was closed from the start
+        if sys.stdout is not None:  # None where it was closed from the start
             sys.stdout.flush()  # a closed pipe shows here, not while Python shuts down
         return status
     except HaloidError as error:

@@ -17,7 +17,7 @@ OPTION = "--config"
 def parse_with_config(
     config: type[Config], command: str, words: list[str], read: Callable[[Path], Config], file: Path | None = None
 ) -> Config:
-    """What the words say; what they leave open is as in the file that is given or that they name, if any."""
+    """The options in `words`; the others are as in the file that is given or that they name, if any."""
     file = file or _named(words)
     return tyro.cli(
         config,

@@ -1,4 +1,4 @@
-"""Runs of the lab robot as commands show them."""
+"""The table of the lab robot's runs that commands print."""
 
 from collections.abc import Sequence
 

@@ -31,7 +31,7 @@ def named_numbers(option: str, words: Iterable[str], kind: str, example: str) ->
 
 
 def unknown(name: str, kind: str, known: Iterable[str], help_command: str, also: Iterable[str] = ()) -> str:
-    """The message for a name that is none of the known ones, with the nearest of them."""
+    """The message for an unknown name, with the nearest known one."""
     what = "option" if name.startswith("-") else kind
     near = difflib.get_close_matches(name, [*known, "--help", *also], n=1)
     guess = f" Did you mean {near[0]}?" if near else ""

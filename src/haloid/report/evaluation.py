@@ -10,14 +10,14 @@ from haloid.skills.evaluation.evaluate import Evaluation, Which
 
 ERROR_NAMES = {
     "e_g_mpjpe_mm": ("E_g-mpjpe (mm)", "bodies in the world", 1),
-    "e_mpjpe_mm": ("E_mpjpe (mm)", "bodies, pelvis taken off", 1),
+    "e_mpjpe_mm": ("E_mpjpe (mm)", "bodies, relative to the pelvis", 1),
     "e_acc_mm_frame2": ("E_acc (mm/frame²)", "acceleration of bodies", 2),
     "e_vel_m_s": ("E_vel (m/s)", "velocity of the pelvis", 3),
-    "e_fpos_m": ("E_fpos (m)", "way forward, greatest", 3),
-    "e_epos_m": ("E_epos (m)", "way, at the end", 3),
+    "e_fpos_m": ("E_fpos (m)", "distance forward, greatest", 3),
+    "e_epos_m": ("E_epos (m)", "position, at the end", 3),
     "e_ang_deg": ("E_ang (°)", "heading, at the end", 1),
 }
-"""By metric: its name, what it is of, decimals."""
+"""By metric: its name, what it measures, decimals."""
 
 
 def success_text(evaluation: Evaluation) -> str:
@@ -43,7 +43,7 @@ def _error(evaluation: Evaluation, key: str, which: Which, decimals: int) -> str
 
 
 def use_table(evaluation: Evaluation) -> Table:
-    """Torques and joint ranges, the hardest used joints first."""
+    """Torques and joint ranges, the most used joints first."""
     order = sorted(range(len(evaluation.joint_names)), key=lambda row: -evaluation.torque_peak_use[row])
     rows = [
         [

@@ -14,7 +14,7 @@ from haloid.skills.task.reference import CONTROL_HZ
 
 MIDDLE, BAND, FAILED = SERIES[0], SERIES[5], SERIES[1]
 _LEAST_HEIGHT_CM = 2.0
-"""Of a plot of heights: a foot that stands still shows as such."""
+"""Of a plot of heights, so that a foot that stands still looks still."""
 
 
 def error_over_time(evaluation: Evaluation) -> Figure:

@@ -106,12 +106,12 @@ def _warnings(found: Identification, answer: Answer) -> list[Note]:
         notes.append(
             Note(
                 "One stage: the robot without its load was taken for its data sheet. Where it differs, the difference "
-                "is counted as payload, and the error bars do not know of it. Two stages calibrate it first."
+                "is counted as payload, and the error bars do not cover it. Two stages calibrate it first."
             )
         )
     notes += [Note(f"{doubt[0].upper()}{doubt[1:]}.") for doubt in answer.doubts]
     if not answer.converged:
-        notes.append(Note("The solver reached its iteration limit before it came to rest; raise --iterations."))
+        notes.append(Note("The solver reached its iteration limit before it converged; raise --iterations."))
     if not answer.white:
         notes.append(
             Note(

@@ -68,7 +68,7 @@ def _change_panel(title: str, rows: Sequence[Quantity], names: Sequence[str]) ->
 
 
 def against_truth(quantities: Sequence[Quantity]) -> Figure:
-    """Estimate − truth in standard deviations, a panel a link; the band holds 95 %."""
+    """Estimate − truth in standard deviations, one panel per link; the band holds 95 %."""
     rows = [q for q in quantities if q.truth is not None]
     errors = {link: np.array([(q.value - (q.truth or 0.0)) / q.std for q in r]) for link, r in _each_link(rows).items()}
     reach = max(3.5, 1.1 * max(float(np.abs(error).max()) for error in errors.values()))
@@ -114,7 +114,7 @@ def prediction(validation: Validation, joints: Sequence[str]) -> Figure:
             panels.append(figure)
     caption = (
         f"A fragment of {time_s[-1]:.2g} s, the one of median nominal error; the {len(shown)} joints that the nominal "
-        "model predicts worst. Only the initial state is fitted to it, for each model its own."
+        "model predicts worst. Only the initial state is fitted to it, separately for each model."
     )
     return Figure(panels, caption, {"encoder": INK, "identified model": IDENTIFIED, "nominal model": NOMINAL})
 
@@ -203,7 +203,7 @@ def convergence(
 
 
 def _phases(trace: Trace) -> list[tuple[str, int, int]]:
-    """Name, first and last iteration of each phase, counted through."""
+    """Name, first and last iteration of each phase, numbered throughout."""
     edges = [0]
     names = []
     for name, steps in groupby(phase for phase, _, _ in trace):
@@ -226,7 +226,7 @@ def _shade_phases(axes: Axes, trace: Trace) -> None:
 
 
 def _lines(title: str, names: Sequence[str]) -> tuple[MatplotlibFigure, Axes]:
-    """Axes with one line a name, from the top."""
+    """Axes with one line per name, from the top."""
     width = SMALL_IN[0] if max(map(len, names)) < _SHORT_NAME else _PANEL_WIDTH_IN
     figure, axes = new_plot((width, 0.6 + _ROW_IN * len(names)))
     axes.set_yticks(np.arange(len(names)), [_plain(name) for name in names])

@@ -20,7 +20,7 @@ _NOTABLE = 6
 """Joints shown where there is little room."""
 _PLOTTED_ROWS = 600
 _LARGEST_SHARE = 9.99
-"""A larger torque is of wrong gains, and its digits mean nothing."""
+"""A larger torque comes from wrong gains, and its digits mean nothing."""
 _LINKS_FROM = {
     "named": "",
     "robot": "Other links with --payload-links.",

@@ -77,7 +77,7 @@ def joint_curves(
     caption: str,
     joints: Sequence[str] | None = None,
 ) -> Figure:
-    """One small plot a joint, e.g. of target and measured angle.
+    """One small plot per joint, e.g. of target and measured angle.
 
     Args:
         curves_rad: by name, each (T, n) in the order of `joint_names`; the first is the reference.

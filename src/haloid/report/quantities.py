@@ -38,7 +38,7 @@ class Quantity:
     value: float
     std: float
     nominal: float = math.nan
-    """Not a number where the data sheet has none."""
+    """NaN where the data sheet has none."""
     truth: float | None = None
 
     @property
@@ -67,7 +67,7 @@ class Quantity:
 
 
 def decimals(half: float, significant: int = _SIGNIFICANT) -> int:
-    """Decimals that show an error bar to so many digits."""
+    """Decimals that show an error bar to this many digits."""
     if not (math.isfinite(half) and half > 0):
         return 3
     return min(max(significant - 1 - math.floor(math.log10(half)), 0), 9)

@@ -1,4 +1,4 @@
-"""Replays as tables: how far a model strays by run and by joint, the nominal robot beside it."""
+"""Replays as tables: how far a model is off by run and by joint, with the nominal robot beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of an identification where there is only text: the table of the payload links and a few lines."""
+"""What is shown from an identification where there is only text: the table of the payload links and a few lines."""
 
 from __future__ import annotations
 

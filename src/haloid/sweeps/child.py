@@ -1,4 +1,4 @@
-"""A worker process as seen by who started it: its reports, its end, and the means to stop it.
+"""A worker process as its parent sees it: its reports, its end, and how to stop it.
 
 In comes the folder of a job that is ready for an attempt; out come the lines it reports and, in the end, its exit
 status. The same on this machine and on the node of a cluster.
@@ -26,7 +26,7 @@ class Child:
     def __init__(self, folder: Path, threads: int, deadline_unix_s: float, keep_open: tuple[int, ...] = ()) -> None:
         environment = os.environ | dict.fromkeys(_THREAD_VARIABLES, str(threads))
         environment |= {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
-        # -P: whatever lies in the current folder is not to stand in for a package.
+        # -P: files in the current folder must not shadow a package.
         command = [sys.executable, "-P", "-m", "haloid.sweeps.worker", str(folder), str(threads), str(deadline_unix_s)]
         with (folder / LOG).open("ab", buffering=0) as log:
             log.write(attempt_line())
@@ -55,7 +55,7 @@ class Child:
         return whole.decode("utf-8", errors="replace").splitlines()
 
     def exit_status(self) -> int | None:
-        """None while it runs; else as subprocess has it, negative for a signal. What it left running is ended."""
+        """None while it runs; else as subprocess has it, negative for a signal. Processes it left running are ended."""
         if self._process.returncode is None and self._process.poll() is not None:
             self._end_group()
         return self._process.returncode
@@ -81,7 +81,7 @@ class Child:
 
 
 def why_no_outcome(exit_status: int) -> str:
-    """What to say about an attempt that ended without writing how."""
+    """What to say about an attempt that ended without writing an outcome."""
     if exit_status == CANNOT_WRITE:
         return "its outcome could not be written; see whether the disk is full, and run the sweep again"
     if exit_status < 0:

@@ -1,14 +1,14 @@
 """The folder of a sweep: what is to be done, what is done, and who is at work.
 
-    FOLDER/results.json            the results of all finished jobs, by name; written anew as each arrives
+    FOLDER/results.json            the results of all finished jobs, by name; written again as each arrives
     FOLDER/jobs/NAME/job.json      the job's function and arguments
     FOLDER/jobs/NAME/log.txt       what its attempts printed
-    FOLDER/jobs/NAME/reports.txt   what the last attempt reported, a line each
+    FOLDER/jobs/NAME/reports.txt   what the last attempt reported, one line each
     FOLDER/jobs/NAME/outcome.json  how the last attempt ended; written by the attempt itself, as the last thing it does
     FOLDER/jobs/NAME/...           the job's own files
 
-The outcomes are the truth and `results.json` is made of them: whatever is killed and whenever, the next run finds each
-job either finished or not. Every file is written whole or not at all.
+The outcomes count, and `results.json` is made from them: whatever is killed, at any time, the next run finds each job
+either finished or not. Every file is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class SweepFolder:
             job, found = changed[0]
             more = f" So have {len(changed) - 1} more jobs." if len(changed) > 1 else ""
             raise SweepError(
-                f"The job {job.name} in {self.path} was begun with {found}, and now has {job.description()}.{more} "
-                "Give the sweep another folder, or begin the changed jobs anew with --fresh, which removes their files."
+                f"The job {job.name} in {self.path} was started with {found}, and now has {job.description()}.{more} "
+                "Give the sweep another folder, or start the changed jobs again with --fresh (it removes their files)."
             )
         for job, _ in changed:
             shutil.rmtree(self.job(job.name))
@@ -79,7 +79,7 @@ class SweepFolder:
         return outcome["result"] if _read_json(self.job(job.name) / JOB) == job.description() else None
 
     def outcome(self, name: str) -> dict[str, Any] | None:
-        """How the last attempt at the job ended; None if it has not, or did not live to tell."""
+        """How the last attempt at the job ended; None if it has not, or was killed first."""
         return _read_json(self.job(name) / OUTCOME)
 
     def log_tail(self, name: str) -> str:
@@ -92,7 +92,7 @@ class SweepFolder:
         return "\n".join(last_attempt.splitlines()[-_TAIL_LINES:])
 
     def merge(self) -> None:
-        """Write `results.json` anew: every finished job of the folder, in the order of the names."""
+        """Write `results.json` again: every finished job of the folder, in the order of the names."""
         merged = {}
         for folder in sorted((self.path / JOBS).iterdir()) if (self.path / JOBS).is_dir() else []:
             outcome = self.outcome(folder.name)

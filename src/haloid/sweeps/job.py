@@ -27,8 +27,8 @@ class JobError(HaloidError):
     """A job that cannot be part of a sweep."""
 
 
-class Unfinished(Exception):  # noqa: N818 (stopping at a checkpoint is no error)
-    """Raised by a job's function that stopped at a checkpoint before it was done, with what there is to say about it.
+class Unfinished(Exception):  # noqa: N818 (stopping at a checkpoint is not an error)
+    """Raised by a job's function that stopped at a checkpoint before it was done, with a message about its progress.
 
     The job counts neither as finished nor as failed; the next run of the sweep goes on with it.
     """
@@ -76,14 +76,14 @@ class Task:
     threads: int
     """How many threads the job may use; the environment already tells BLAS, OpenMP and torch."""
     report: Callable[[str], None]
-    """Tell the one who watches the sweep how far the job is, in a line."""
+    """Report the progress of the job to the sweep, in one line."""
     deadline_unix_s: float = math.inf
     """When the sweep's time is over, on the clock `time.time`."""
 
     def seconds_left(self) -> float:
         """How long the job should still go on: infinite without a deadline, negative after it.
 
-        Nobody stops a job that goes on longer. One that can stops at a checkpoint and raises `Unfinished`.
+        Nothing stops a job that takes longer. A job that can should stop at a checkpoint and raise `Unfinished`.
         """
         return self.deadline_unix_s - time.time()
 

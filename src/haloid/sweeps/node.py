@@ -1,8 +1,8 @@
 """A job on a node of the cluster: unpack its folder, run it in a process of its own, send back what changes.
 
-In comes the folder as a parcel; out comes a stream of what happens: the reports, every while the files that changed
-(so that a checkpoint survives the node), and in the end the rest of the files and the exit status. Nothing here knows
-Ray.
+In comes the folder as a parcel; out comes a stream of what happens: the reports, from time to time the files that
+changed (so that a checkpoint survives the node), and in the end the rest of the files and the exit status. Nothing
+here knows Ray.
 """
 
 from __future__ import annotations

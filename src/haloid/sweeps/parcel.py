@@ -1,7 +1,7 @@
 """The files of a job's folder as bytes, so that a job can travel where there is no shared file system.
 
 A `Parcel` is made of what has changed since the last one, and the list of all files there are; opened in another
-folder it makes that the same as the first, file by file, each written whole or not at all.
+folder it makes that folder equal to the first, file by file, each written whole or not at all.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Parcel:
     names: tuple[str, ...]
     """All files that the folder has."""
     changed: bytes
-    """A zip file of those that are new or other than before."""
+    """A zip file of those that are new or changed."""
 
     def open_in(self, folder: Path) -> None:
-        """Make `folder` as the one that was packed was; the outcome comes last, when all it speaks of is there."""
+        """Make `folder` equal to the one that was packed; the outcome comes last, after all files it depends on."""
         with zipfile.ZipFile(io.BytesIO(self.changed)) as archive:
             for name in sorted(archive.namelist(), key=lambda name: name == OUTCOME):
                 destination = (folder / name).resolve()

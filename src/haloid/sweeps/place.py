@@ -23,7 +23,7 @@ class Notice:
     name: str
     kind: Literal["started", "reported", "ended"]
     text: str
-    """Where it started, what it reported, or why it ended if the job itself did not live to say."""
+    """Where it started, what it reported, or why it ended if the job itself could not say."""
 
 
 class Place(Protocol):
@@ -38,7 +38,7 @@ class Place(Protocol):
         ...
 
     def wait(self) -> list[Notice]:
-        """What has happened; comes back after a moment even if nothing has."""
+        """What has happened; returns after a moment even if nothing has."""
         ...
 
     def withdraw(self) -> list[str]:

@@ -1,7 +1,7 @@
 """The place that is a Ray cluster: every job a Ray task, its folder sent there and back through the object store.
 
 No file system is shared. A job goes to its node with whatever its folder holds, a checkpoint say, and its files come
-home while it runs. If the node or Ray's process on it is lost, the job goes to another with what has come home.
+back while it runs. If the node or Ray's process on it is lost, the job goes to another with what has come back.
 The code of haloid must be installed on every node, and be the same; that is checked before anything runs.
 """
 
@@ -23,7 +23,7 @@ from haloid.sweeps.parcel import Packer, Parcel
 from haloid.sweeps.place import Notice
 
 PARCELS_EVERY_S = 60.0
-"""How often the files that a job has changed come home."""
+"""How often the files that a job has changed come back."""
 _LOSSES = 3
 """How often a job is sent to another node before its loss counts as a failure of the job."""
 _POLL_S = 0.5
@@ -110,7 +110,7 @@ class RayCluster:
             return False
         if address.startswith("ray://"):
             raise SweepError(
-                f"The Ray address is {address}; the job files cannot come home through a Ray client. "
+                f"The Ray address is {address}; the job files cannot come back through a Ray client. "
                 "Run the sweep on a machine of the cluster, with its HOST:PORT or «auto»."
             )
         try:
@@ -161,7 +161,7 @@ class RayCluster:
                 message.open_in(self._folders[name])
             except (OSError, HaloidError) as error:
                 self._ray.cancel(stream)
-                return [self._end(stream, f"its files came home and could not be written: {error}")]
+                return [self._end(stream, f"its files came back and could not be written: {error}")]
             return []
         if isinstance(message, int):
             return [self._end(stream, why_no_outcome(message))]

@@ -36,7 +36,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """What one run of a sweep came to; a job that there was no time for is in none of the three."""
+    """The outcome of one run of a sweep; a job that there was no time for is in none of the three."""
 
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What the finished jobs returned, from this run and earlier ones."""
@@ -48,7 +48,7 @@ class SweepOutcome:
 
 @dataclass(frozen=True)
 class SweepEvent:
-    """Something to show to whoever watches the sweep."""
+    """Something to show while the sweep runs."""
 
     kind: Literal["started", "reported", "finished", "failed", "unfinished"]
     job: str
@@ -77,8 +77,8 @@ def run_sweep(
     ray_address: of a Ray cluster, "HOST:PORT" or "auto", instead of processes on this machine.
     threads_per_job: by default an even share of this machine's cores; on a cluster one, and what Ray sets aside.
     deadline_s: no job is started when this many seconds are over, and `Task.seconds_left` tells the running ones.
-    fresh: jobs whose arguments have changed lose their files and begin anew; without, they are an error.
-    watch: is told of every start, report and end. An error that it raises stops the sweep.
+    fresh: jobs whose arguments have changed lose their files and start again; otherwise they are an error.
+    watch: called at every start, report and end. An error that it raises stops the sweep.
     """
     if (workers is not None and workers < 1) or (threads_per_job is not None and threads_per_job < 1):
         raise SweepError(
@@ -108,7 +108,7 @@ def run_sweep(
 
 
 class _Sweep:
-    """The jobs of one run and what has become of each."""
+    """The jobs of one run and the state of each."""
 
     def __init__(self, jobs: Sequence[Job], folder: SweepFolder, watch: Callable[[SweepEvent], None]) -> None:
         self._folder = folder

@@ -71,7 +71,7 @@ def _attempt(job: dict[str, Any], task: Task) -> dict[str, Any]:
 
 
 class _Reports:
-    """Appends what a job reports to a file, a line each."""
+    """Appends what a job reports to a file, one line each."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

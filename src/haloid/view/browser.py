@@ -43,7 +43,7 @@ class Playback:
             self._draw()
 
     def run(self) -> None:
-        """Play until interrupted; time stands still while nobody looks."""
+        """Play until interrupted; time stops while no browser is connected."""
         last_s = time.monotonic()
         while True:
             time.sleep(1 / FRAMES_PER_S)

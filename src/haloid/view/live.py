@@ -17,7 +17,7 @@ from haloid.trajectories.rotations import apply, heading
 from haloid.view.show import Show
 
 FALLEN_M = 0.5
-"""Mean distance of the bodies from the reference over which a robot starts anew."""
+"""Mean distance of the bodies from the reference over which a robot restarts."""
 HISTORY_S = 4.0
 DIRECTIONS = {"from behind": (1.0, 0.0), "from the front": (-1.0, 0.0), "from its right": (0.0, 1.0)}
 DIRECTIONS |= {"from its left": (0.0, -1.0)}
@@ -25,7 +25,7 @@ DIRECTIONS |= {"from its left": (0.0, -1.0)}
 
 
 class LivePolicy:
-    """One robot under its policy. It starts anew at the end of the motion, and when it has fallen."""
+    """One robot under its policy. It restarts at the end of the motion, and when it has fallen."""
 
     def __init__(self, policy: DeployedPolicy, robot: TrackedRobot, motion: str | None = None) -> None:
         self.robot = driven_by(policy, robot)

@@ -1,4 +1,4 @@
-"""A live policy in the browser: the robot, its reference as a ghost, and a hand to push it with."""
+"""A live policy in the browser: the robot, its reference as a ghost, and buttons to push it."""
 
 import time
 from threading import Lock
@@ -26,7 +26,7 @@ class LiveStage:
         self._draw()
 
     def run(self) -> None:
-        """Step in real time until interrupted, or as fast as the machine can; only while somebody looks."""
+        """Step in real time until interrupted, or as fast as the machine can; only while a browser is connected."""
         due_s = time.monotonic()
         step = 0
         while True:
@@ -95,7 +95,7 @@ class LiveStage:
         return int(np.argmax(np.ptp(self._live.reference.frames.joint_pos, axis=0)))
 
     def _curves(self) -> tuple[str, np.ndarray, dict[str, np.ndarray]]:
-        """Title, time and the last seconds of the chosen joint; what has not been yet is left open."""
+        """Title, time and the last seconds of the chosen joint; the time before the start is left empty."""
         joint = self._joint.value
         column = self._live.robot.joint_names.index(joint)
         rows = round(HISTORY_S * CONTROL_HZ)

@@ -55,7 +55,7 @@ def kind_of(source: str) -> tuple[Kind, Path]:
 
 
 def open_show(source: str, *, model: str | None = None, recording: Path | None = None) -> Show:
-    """The show of everything but a policy, which is not there before it runs (live.py).
+    """The show of everything but a policy, which has none before it runs (live.py).
 
     Args:
         model: the robot of a motion or rollout, where it is not the one that is named or assumed.

@@ -1,7 +1,7 @@
-"""The web server behind the viewer: an address that is free, and words for those who come and go.
+"""The web server behind the viewer: an address that is free, and a message when browsers connect or leave.
 
-viser takes the next port when one is taken, and waits for ever when an address is not this machine's; both are looked
-at before it starts, so that the address that was asked for is the address that answers.
+viser takes the next port when one is taken, and waits forever when an address is not this machine's; both are
+checked before it starts, so that the address that was asked for is the address that answers.
 """
 
 import errno
@@ -19,10 +19,10 @@ LOOPBACK = "127.0.0.1"
 
 
 def start_server(host: str, port: int, say: Callable[[str], None]) -> viser.ViserServer:
-    """Listening when it returns; `say` is told when a browser comes and when the last one leaves."""
+    """Listening when it returns; `say` is called when a browser connects and when the last one leaves."""
     require_free(host, port)
-    logging.getLogger("websockets").setLevel(logging.ERROR)  # a browser that closes is no error
-    with redirect_stdout(io.StringIO()):  # viser's own words; ours are better placed
+    logging.getLogger("websockets").setLevel(logging.ERROR)  # a browser that closes is not an error
+    with redirect_stdout(io.StringIO()):  # viser prints a banner; ours replaces it
         server = viser.ViserServer(host=host, port=port, verbose=False)
     server.gui.configure_theme(
         control_layout="floating", control_width="large", show_logo=False, show_share_button=False
@@ -60,7 +60,9 @@ def require_free(host: str, port: int) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
     except socket.gaierror as error:
-        raise HaloidError(f"--host {host} is no address: {error.strerror}. Leave it out, or give 0.0.0.0") from error
+        raise HaloidError(
+            f"--host {host} is not an address: {error.strerror}. Leave it out, or give 0.0.0.0"
+        ) from error
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise HaloidError(
@@ -68,7 +70,7 @@ def require_free(host: str, port: int) -> None:
                 f"--port {port + 1}"
             ) from error
         if error.errno == errno.EACCES:
-            raise HaloidError(f"port {port} is the system's. Give one above 1023, such as --port 8080") from error
+            raise HaloidError(f"port {port} needs root. Give one above 1023, such as --port 8080") from error
         reason = (error.strerror or str(error)).lower()
         raise HaloidError(
             f"cannot listen on {host}, port {port}: {reason}. Leave out --host, or give 0.0.0.0"

@@ -16,7 +16,7 @@ from haloid.report.quantities import with_error_bar
 class Show:
     title: str
     about: tuple[str, ...]
-    """Facts worth a line each."""
+    """Facts, one per line."""
     model: mujoco.MjModel
     """Its shapes and its tree; all poses are of it."""
     time_s: np.ndarray

@@ -1,4 +1,4 @@
-"""A robot on viser's stage: its shapes once, then poses of it as often as wanted, its load and a ghost beside."""
+"""A robot in viser's scene: its shapes once, then any number of poses, its load, and a ghost beside it."""
 
 from collections.abc import Sequence
 

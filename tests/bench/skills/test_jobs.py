@@ -258,7 +258,7 @@ def test_a_sweep_from_a_clip_to_the_table(stand, folder):
         trained_policies([stand], sweep_in(folder, iterations=1, fresh=False), silent)
     assert_words(
         str(refusal.value),
-        f"The job short-stand-wdr-0 in {folder} was begun with",
+        f"The job short-stand-wdr-0 in {folder} was started with",
         "'iterations': 0",
         "and now has",
         "'iterations': 1",

@@ -81,7 +81,7 @@ def test_an_older_onnx_file_does_not_stand_in_for_a_newer_policy(folder: Path, t
         (["--delay", "0.5"], "a delay of 0.5 s; expected at most one control step, 0.02 s"),
         (["--starts", "0"], "0 starts; expected at least 1"),
         (["--save-observations"], "give --save-rollouts NAME.npz as well"),
-        (["--video", "film.gif"], "film.gif is no video. Expected a file that ends in .mp4"),
+        (["--video", "film.gif"], "film.gif is not a video. Expected a file that ends in .mp4"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(folder: Path, words, said, capsys):

@@ -80,7 +80,7 @@ def test_preview_draws_a_picture(dance: Path, tmp_path: Path, capsys):
     assert cli.main(["motions", "preview", str(dance), "-o", str(out), "--poses", "3"]) == 0
     assert out.read_bytes().startswith(b"\x89PNG")
     assert cli.main(["motions", "preview", str(dance), "-o", str(tmp_path / "dance.jpeg")]) == 1
-    assert "is no picture. Expected a file that ends in .png, .svg, .pdf" in capsys.readouterr().err
+    assert "is not a picture. Expected a file that ends in .png, .svg, .pdf" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ def test_progress_tells_how_it_goes_and_how_long_it_takes(monkeypatch):
 def test_the_first_words_come_before_anything_is_loaded():
     words = _plan(Config(motion=("squat",), minutes=10))
     assert re.match(r"loads PyTorch .*, then learns for 10 min at most, until about \d\d:\d\d$", words)
-    assert "says when it will end after the first iteration" in _plan(Config(motion=("squat",)))
+    assert "the time left is shown after the first iteration" in _plan(Config(motion=("squat",)))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_options_beside_resume_are_honoured_or_refused_by_name(run: Path, capsys
     assert read_config(run).iterations == 1
     assert cli.main(["train", "--resume", str(run), "--robots", "4", "--seed", "3", "--iterations", "2"]) == 2
     said = capsys.readouterr().err.replace("\n", " ")
-    assert_words(said, "--robots, --seed: --resume goes on with a training and its own settings, which are other ones")
+    assert_words(said, "--robots, --seed: --resume goes on with a training and its own settings, which differ")
     assert_words(said, "What may change: --minutes, --iterations, --model")
     assert cli.main(["train", "--resume", str(run), "--robots", "8"]) == 0  # as it is
 

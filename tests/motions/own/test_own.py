@@ -188,7 +188,8 @@ def test_yaw_jump_flies_freely_through_a_quarter_turn():
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
     with pytest.raises(HaloidError) as caught:
         own_motion("somersault")
-    assert str(caught.value) == f"there is no motion 'somersault' of haloid's own; expected one of: {', '.join(OWN_MOTIONS)}"
+    own = ", ".join(OWN_MOTIONS)
+    assert str(caught.value) == f"there is no motion 'somersault' of haloid's own; expected one of: {own}"
 
 
 def test_the_same_motion_comes_out_every_time():

@@ -17,7 +17,7 @@ from haloid.robots.entries import DEFAULT_ROBOT
 
 @dataclass(frozen=True)
 class Apply:
-    """Replay rollouts in the simulator without and with a delta model: how near is it to the real robot?
+    """Replay rollouts in the simulator without and with a delta model: how close is it to the real robot?
 
     Example:
         haloid delta apply out/delta --rollouts out/real/walk.npz

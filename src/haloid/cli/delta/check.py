@@ -1,4 +1,4 @@
-"""`haloid delta check`: do rollouts fit the simulator, and how large is the gap."""
+"""`haloid delta check`: whether rollouts fit the simulator, and how large the gap is."""
 
 from __future__ import annotations
 

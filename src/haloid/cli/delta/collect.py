@@ -84,7 +84,7 @@ def _files(config: Collect) -> dict[Path, tuple[Path, str]]:
         for motion in motions:
             file = config.out / (f"{name}-{motion}.npz" if len(motions) > 1 else f"{name}.npz")
             if file in files:
-                raise HaloidError(f"two policies are called {name}, and rollouts are kept by it: rename a folder")
+                raise HaloidError(f"two policies are called {name}, and name their rollouts: rename a folder")
             files[file] = policy, motion
     return files
 
@@ -110,7 +110,7 @@ def _collect(path: Path, motion: str, config: Collect, say: Callable[[str], None
 
 
 def _check_same(rollout: Rollout, config: Collect, file: Path) -> None:
-    """What is there must be what was asked for."""
+    """A file that exists must be what was asked for."""
     wanted = {
         "stand_in": config.stand_in,
         "seed": config.seed,

@@ -1,4 +1,4 @@
-"""`haloid delta dataset`: pairs of a robot and its simulator, generated or made of a user's own logs."""
+"""`haloid delta dataset`: pairs of a robot and its simulator, generated or made from a user's own logs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Dataset:
 
     Three robots with different wear and a fourth (unit 3) to test on, moving one joint, two or all ten, with 0 to 3 kg
     in each hand, at 50 and 100 Hz. Each sequence is paired, frame by frame, with its simulated replica. Run it again to
-    go on where it was stopped. With --logs, nothing is generated: the logs become the real side.
+    continue where it stopped. With --logs, nothing is generated: the logs become the real side.
 
     Examples:
         haloid delta dataset -o out/pairs
@@ -31,7 +31,7 @@ class Dataset:
     logs: tuple[Path, ...] = ()
     """Recordings or logs to convert instead of generating."""
     robot: str | None = None
-    """For logs without a description: the robot they are of, driven by its file's servos."""
+    """For logs without a description: the robot that was logged, driven by its file's servos."""
     payload_kg: float | None = None
     """What each hand carried in the logs; default: as their descriptions say."""
     sequences: int = 480

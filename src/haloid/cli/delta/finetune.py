@@ -1,4 +1,4 @@
-"""`haloid delta finetune`: train a policy on in the corrected simulator."""
+"""`haloid delta finetune`: continue training a policy in the corrected simulator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finetune:
-    """Train a policy on in the simulator that a delta model corrects; the result is deployed without the model.
+    """Continue training a policy in the simulator that a delta model corrects; it is deployed without that model.
 
     Writes what haloid train writes. A fine-tuning that was stopped goes on with the same command.
 

@@ -16,8 +16,8 @@ from haloid.extras import require_extra
 class Operator:
     """Train the payload operator (GAPONet) on pairs: from history, payload and command to a delta action.
 
-    Prints the gap between the corrected simulator and the robots that were kept from training, as Q_dis: the area
-    between both for each second, mean over joints. Run it again to go on where it was stopped.
+    Prints the gap between the corrected simulator and the robots that were held out of training, as Q_dis: the area
+    between both for each second, mean over joints. Run it again to continue where it stopped.
 
     Examples:
         haloid delta operator out/pairs -o out/operator
@@ -38,7 +38,7 @@ class Operator:
     branch: Literal["both", "sensors"] = "both"
     """What GAPONet's branch sees: sensors and history, or, as the paper has it, the sensors alone."""
     sensors: Literal["change", "state"] = "change"
-    """What GAPONet's sensor predictor says of a probe: the change of the state, or the state."""
+    """What GAPONet's sensor predictor predicts for a probe: the change of the state, or the state."""
     duration: int = 1
     """Control steps for which a delta action is held."""
     model: Path | None = None
@@ -46,9 +46,9 @@ class Operator:
     rate_hz: float | None = None
     """Which of the dataset's rates; default: its lowest."""
     most_kg: float | None = None
-    """Train with payloads up to this alone."""
+    """Train with payloads up to this only."""
     test_units: tuple[int, ...] = (3,)
-    """Robots that are kept from training."""
+    """Robots that are held out of training."""
     iterations: int = 400
     """Of training through the simulator."""
     seed: int = 0
@@ -88,7 +88,7 @@ def run(config: Operator) -> None:
         corrected = 1e3 * mean_q_dis_rad(corrected_runs(operator.network, models, kept, operator.duration), kept)
         before = 1e3 * mean_q_dis_rad(corrected_runs(None, models, kept), kept)
         console.results.print(
-            f"robots kept from training: Q_dis {before.mean():.2f} mrad, corrected {corrected.mean():.2f} mrad "
+            f"robots held out of training: Q_dis {before.mean():.2f} mrad, corrected {corrected.mean():.2f} mrad "
             f"({corrected.mean() / before.mean():.2f} ×)",
             soft_wrap=True,
         )

@@ -18,7 +18,7 @@ from haloid.robots.entries import DEFAULT_ROBOT
 
 @dataclass(frozen=True)
 class Train:
-    """Learn a delta model: what must be added to targets, or to states, so that the simulator does as the robot did.
+    """Learn a delta model: what must be added to targets, or to states, so that the simulator does what the robot did.
 
     Writes delta.pt and delta.onnx to the folder, and prints how far replays of the rollouts end from the real robot,
     without and with it. With --held-out, motions that are not learned from are replayed.
@@ -50,7 +50,7 @@ class Train:
     model: str = DEFAULT_ROBOT
     """The simulator's robot: g1, a model file such as calibrated.xml, or a patch.json."""
     held_out: tuple[str, ...] = ()
-    """Motions that are kept for the replays alone."""
+    """Motions that are only replayed, not learned from."""
     seed: int = 0
     threads: int = 0
     """0: all cores."""

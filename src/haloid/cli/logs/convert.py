@@ -51,7 +51,7 @@ class Config:
     actuation: Literal["position", "torque"] | None = None
     """torque: a table's torque is the command, measured where none was commanded. None: as the columns say."""
     nm_per_a: tuple[str, ...] = ()
-    """For a table with currents: JOINT=VALUE, torque at the joint for each ampere."""
+    """For a table with currents: JOINT=NUMBER, torque at the joint per ampere."""
 
 
 def run(config: Config) -> None:

@@ -21,7 +21,7 @@ NOISE_RAD = 0.0005
 
 @dataclass(frozen=True)
 class Config:
-    """Design an excitation: a motion that says the most about the payload and that the robot can follow.
+    """Design an excitation: a motion that tells the most about the payload and that the robot can follow.
 
     Keeps joint limits, velocity, torque, balance (the clamped ankle's torque) and clearance of the links, for the
     robot without payload and with the heaviest one named. Writes NAME.csv and NAME.json, a plan that a robot can play,
@@ -79,7 +79,7 @@ def run(config: Config) -> None:
             design = optimal_reference(scenario, Search(budget_s=config.budget), config.seed, say)
             reference = design.reference
             if design.out_of_time:
-                console.messages.print(f"The budget of {config.budget:g} s ended the search before it was through.")
+                console.messages.print(f"The budget of {config.budget:g} s ended the search early.")
         say("predicting the intervals")
         parts = _prediction(scenario, reference, None if reference is default else default)
     out.parent.mkdir(parents=True, exist_ok=True)

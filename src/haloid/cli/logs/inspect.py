@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _WIDEST = 100
 """Columns of running text."""
 _NOTE_LENGTH = 140
-"""A converted log's note tells first where it is from and how its joints were matched; the page has all of it."""
+"""A converted log's note first says where it is from and how its joints were matched; the page has all of it."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """Look at a log: is it usable, how well would it tell the payload, what to do better.
+    """Look at a log: is it usable, how exactly would it show the payload, what to do better.
 
     Takes a recording, or a robot's own log that has its json beside it or whose robot and clamp are named here. Gaps
     are counted, not refused. The intervals are predicted for a robot that is otherwise as its data sheet says.
@@ -86,7 +86,7 @@ def _links(inspection: Inspection) -> list[str]:
 
 
 def _open(config: Config) -> Recording:
-    """By the json beside the log, or by what the options say of it."""
+    """As the json beside the log says, or the options."""
     from haloid.recordings.logs.convert import LogOptions, read_log
     from haloid.recordings.open_log import description_file, open_log
 

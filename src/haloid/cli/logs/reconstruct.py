@@ -24,7 +24,7 @@ class Config:
     """Reconstruct the motion of every body from joint readings and the clamp.
 
     Smooths the readings, samples them at an even rate and follows the whole body by forward kinematics. Writes a motion
-    npz with the keys of mjlab, joints and bodies in the robot's own order. For double-support recordings it tells how
+    npz with the keys of mjlab, joints and bodies in the robot's own order. For double-support recordings it reports how
     high the resting foot is above the floor and, with --correct-feet, puts it there.
 
     Example:

@@ -23,7 +23,7 @@ class Config:
     """Record the simulated lab robot: recordings, and the truth beside them.
 
     Writes NAME.csv and NAME.json (NAME-1, NAME-2, ... for several runs) and NAME.truth.json, which holds what an
-    identification is to find and is for comparing only. A robot that falls is not recorded.
+    identification should find and is only for comparison. A robot that falls is not recorded.
 
     Examples:
         haloid record -o out/unloaded --aged 3 --runs 3
@@ -78,7 +78,7 @@ class Config:
     rollout: bool = False
     """Write NAME.rollout.npz too: the robot's true motion and the targets, as haloid rollouts check reads them."""
     seed: int = 0
-    """Seed of the first run; the next runs count up from it."""
+    """Seed of the first run; later runs count up from it."""
 
 
 def run(config: Config) -> None:

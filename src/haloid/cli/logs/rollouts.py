@@ -1,4 +1,4 @@
-"""`haloid rollouts`: check the files that say what a robot did, or make one of a recording."""
+"""`haloid rollouts`: check the files that say what a robot did, or make one from a recording."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Action = (
 
 @dataclass(frozen=True)
 class Config:
-    """Check rollouts (what a robot did, step by step), or make one of a recording.
+    """Check rollouts (what a robot did, step by step), or make one from a recording.
 
     haloid evaluate --save-rollouts and haloid record --rollout write them. docs/rollouts.md describes the format.
 

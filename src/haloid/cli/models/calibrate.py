@@ -28,9 +28,9 @@ class Config:
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
     """Directory to write the result to."""
     robot: str | None = None
-    """For logs without a description: the robot they are of."""
+    """For logs without a description: the robot that was logged."""
     held_out: int | None = None
-    """Runs kept from the fit to judge it by; by default one in five, or the last fifth of a single run."""
+    """Runs held out of the fit to judge it by; by default one in five, or the last fifth of a single run."""
     shared_delay: bool = False
     """One delay for all joints instead of one for each."""
     seed: int = 0

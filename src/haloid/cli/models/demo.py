@@ -28,7 +28,7 @@ class Config:
     The G1 is worn (masses, centres of mass, friction, damping and rotors are off its data sheet) and then carries
     HALO's Perturbation Setting 1, which is identified in two stages. The SO-101 has hobby servos far softer than its
     model's; they are calibrated and judged by a run held out. Writes recordings/, result/ (the calibrated robot and the
-    numbers) and report.html; truth/ holds what the robot really was, which is looked at last, to compare.
+    numbers) and report.html; truth/ holds what the robot really was, which is only compared with the result.
 
     Examples:
         haloid demo -o out/demo

@@ -85,7 +85,7 @@ class Config:
     upper_weight: float = 1.0
     """Weight of the payload links in the Cartesian loss (the paper's alpha^u)."""
     iterations: int | None = None
-    """Most iterations of the solver (a phase of lm; gd and cma: 2000)."""
+    """Most iterations of the solver (per phase of lm; gd and cma: 2000)."""
     allow_gaps: bool = False
     """Accept recordings with missing rows; no fragment spans a gap."""
     seed: int = 0
@@ -128,7 +128,7 @@ def run(config: Config) -> None:
 
 
 def _settings(config: Config) -> dict[str, Any]:
-    """The options that are settings of the identification, by the names of those."""
+    """The options that are settings of the identification, by the names of the settings."""
     options = {field.name: getattr(config, field.name) for field in fields(config)}
     for name in ("unloaded", "loaded", "allow_gaps", "out", "config"):
         del options[name]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Config:
     """Play the commands of whole recordings on a model: error by joint and run.
 
-    Every run starts from its first state and is then left to the model, its own servos, delays and step included. The
+    Every run starts from its first state; from there the model runs alone, with its own servos, delays and step. The
     robot that the recording names, with the gains it was recorded with, is played beside it as nominal.
 
     Examples:
@@ -37,7 +37,7 @@ class Config:
     logs: tyro.conf.Positional[tuple[Path, ...]]
     """Recordings, or logs with a description beside them."""
     robot: str | None = None
-    """For logs without a description: the robot they are of, driven by its file's servos."""
+    """For logs without a description: the robot that was logged, driven by its file's servos."""
     servos: Literal["model", "recording"] = "model"
     """Whose gains drive the model; those of the recording where it has no servos."""
     delta: Path | None = None
@@ -99,7 +99,7 @@ def open_logs(paths: Sequence[Path], robot: str | None, *, allow_gaps: bool = Tr
 
 
 def document(config: Config, played: Sequence[Replay], nominal: Sequence[Replay]) -> dict[str, Any]:
-    """haloid-replay-1; a number that does not exist, since the simulation broke down, is null."""
+    """haloid-replay-1; a number that does not exist because the simulation broke down is null."""
     from haloid.identify.replay import mean_rms, rms
 
     runs = []

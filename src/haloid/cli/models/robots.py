@@ -1,4 +1,4 @@
-"""`haloid robots`: which robots are known, what is known about them, and what a user's own model lacks for what."""
+"""`haloid robots`: which robots are known, what is known about them, and what is missing in a user's own model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHOWN_NAMES = 6
 
 @dataclass(frozen=True)
 class List:
-    """The robots haloid brings along.
+    """The robots that come with haloid.
 
     Example:
         haloid robots list

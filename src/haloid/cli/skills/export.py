@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Config:
     """Write a policy as ONNX: mjlab's and BeyondMimic's inputs, outputs and metadata.
 
-    The clip is inside, and so is everything that runs it: joint names, gains, default pose, action scale, to the last
-    digit. The file is run and compared with the policy before it gets its name.
+    The clip is inside, and so is everything needed to run it: joint names, gains, default pose, action scale, to the
+    last digit. The file is run and compared with the policy before it gets its name.
 
     Examples:
         haloid export out/squat
@@ -55,7 +55,7 @@ def run(config: Config) -> None:
     facts = policy.facts
     console.results.print(
         f"{policy.observation_width} observations to {len(facts.joint_names)} actions, {policy.frames} frames of "
-        f"{', '.join(facts.motions)}; equal to the policy to 1e-5",
+        f"{', '.join(facts.motions)}; equal to the policy within 1e-5",
         soft_wrap=True,
     )
     console.wrote(out)

@@ -35,7 +35,7 @@ class Reading:
 @dataclass(frozen=True)
 class Following:
     model: str | None = None
-    """The robot that is to follow the motion, if it is another than --robot: calibrated.xml, or a patch.json."""
+    """The robot that is to follow the motion, if not --robot itself: calibrated.xml, or a patch.json."""
     payload_setting: Literal[1, 2, 3] | None = None
     """HALO's Perturbation Setting that it carries."""
 
@@ -52,7 +52,7 @@ class Changes(Reading):
 
 @dataclass(frozen=True)
 class List:
-    """The motions haloid brings along, and those in a folder.
+    """The motions that come with haloid, and those in a folder.
 
     Example:
         haloid motions list ~/motions
@@ -235,7 +235,7 @@ def _check(action: Check) -> None:
 
 
 def _feasibility(action: Check, frames: FloatingTrajectory, source: str) -> list[Finding]:
-    """What the robot lacks for the motion at 50 frames per second; nothing if too little is known of it."""
+    """What the robot lacks for the motion at 50 frames per second; nothing if too little is known about it."""
     from haloid.api.skills import robot_to_train
     from haloid.motions.resample import resample
     from haloid.skills.feasibility.check import feasibility_findings
@@ -313,7 +313,7 @@ def _preview(action: Preview) -> None:
 
     formats = (".png", ".svg", ".pdf")
     if action.out.suffix.lower() not in formats:
-        raise HaloidError(f"{action.out} is no picture. Expected a file that ends in {', '.join(formats)}.")
+        raise HaloidError(f"{action.out} is not a picture. Expected a file that ends in {', '.join(formats)}.")
     if action.poses < 2:
         raise HaloidError(f"found {action.poses} poses; expected at least 2")
     with console.progress("Drawing"):

@@ -64,13 +64,13 @@ class Config:
     delay: float = 0.0
     """From the policy's targets to the servos, s."""
     state_estimation: bool = False
-    """The policy sees its place and its linear velocity; a real robot seldom does."""
+    """The policy sees its position and linear velocity; a real robot seldom does."""
     history: int = 3
-    """Readings of its sensors that a policy on feed-forward targets sees; a few tell how fast it moves."""
+    """Readings of its sensors that a policy on feed-forward targets sees; a few show how fast it moves."""
     learn_arms: bool = False
     """Correct the arms too, not only legs and waist."""
     repair: bool = False
-    """Put the reference's soles flat and on the ground first; for clips of other people."""
+    """Put the reference's soles flat and on the ground first; for clips from elsewhere."""
     warm_start: Path | None = None
     """Begin with the networks of another training's folder."""
     robots: int = 192
@@ -79,7 +79,7 @@ class Config:
     """Physics steps in a control step of 20 ms; policies are measured with 4."""
     seed: int = 0
     checkpoint_every: int = 50
-    """Iterations from one checkpoint to the next, and so the most that a stopped training loses."""
+    """Iterations between checkpoints: the most that a stopped training loses."""
     backend: Literal["cpu", "mjlab"] = "cpu"
     """mjlab: on GPUs, with the extra mjlab."""
     gpu_ids: tuple[int, ...] = ()
@@ -89,7 +89,7 @@ class Config:
 
 
 MAY_CHANGE = ("minutes", "iterations", "model", "backend", "gpu_ids")
-"""Options that a training may go on with others of; the model may only have moved."""
+"""Options that may change when a training goes on; the model may only have moved."""
 
 
 def parse(words: list[str]) -> Config | int:
@@ -126,7 +126,7 @@ def _resumed(folder: Path, words: list[str]) -> Config | int:
     if refused:
         may = ", ".join(f"--{name.replace('_', '-')}" for name in MAY_CHANGE)
         console.error(
-            f"{', '.join(refused)}: --resume goes on with a training and its own settings, which are other ones. "
+            f"{', '.join(refused)}: --resume goes on with a training and its own settings, which differ. "
             f"Leave out what is named here, or train anew. What may change: {may}"
         )
         return 2
@@ -175,7 +175,7 @@ def _require_learning() -> None:
 def _train_with_mjlab(config: Config) -> None:
     """mjlab shows its own progress."""
     if config.minutes is not None or config.warm_start is not None:
-        raise HaloidError("--minutes and --warm-start are of the CPU backend; with mjlab give --iterations")
+        raise HaloidError("--minutes and --warm-start work with --backend cpu only; with mjlab give --iterations")
     try:
         from haloid.skills.mjlab_backend.train import resume_with_mjlab, train_with_mjlab
     except ModuleNotFoundError as error:
@@ -231,7 +231,7 @@ def _training_config(config: Config) -> "TrainingConfig":
 
     begun = TrainingConfig(TaskConfig(config.motion))
     if config.config is not None:
-        begun, _ = read_run_config(config.config)  # for the learner's settings, which are no options
+        begun, _ = read_run_config(config.config)  # for the learner's settings, which are not options
     return replace(
         begun,
         task=replace(
@@ -258,21 +258,21 @@ def _training_config(config: Config) -> "TrainingConfig":
 
 
 def _plan(config: Config) -> str:
-    """What is to come, before anything is loaded: PyTorch alone takes many seconds."""
+    """What to expect, said before anything is loaded: PyTorch alone takes many seconds."""
     begins = "loads PyTorch and prepares the motion, up to a minute"
     if config.minutes is None:
-        return f"{begins}; says when it will end after the first iteration"
+        return f"{begins}; the time left is shown after the first iteration"
     end = datetime.now() + timedelta(minutes=config.minutes)
     return f"{begins}, then learns for {config.minutes:g} min at most, until about {end:%H:%M}"
 
 
 def _teller(say: console.Progress, minutes: float | None, iterations: int) -> "Callable[[Iteration], None]":
-    """Tells after every iteration how it goes and how long it will take."""
+    """Reports after every iteration how it goes and how long it will take."""
     started: list[float] = []
     told: list[int] = []
 
     def tell(iteration: "Iteration") -> None:
-        if not started:  # what came before learning is no measure of it
+        if not started:  # the time before learning says nothing about its speed
             started.append(time.monotonic() - iteration.seconds["all"])
         told.append(iteration.number)
         seconds = time.monotonic() - started[0]

@@ -1,7 +1,7 @@
 """The colours of reports, in light and in dark.
 
 Plots are drawn in the light ones; `svg.py` turns these into the page's CSS variables, so that a plot follows the
-reader's setting. The series are those of Okabe and Ito, told apart by colour-blind readers, lightened for dark.
+reader's setting. The series are those of Okabe and Ito, which colour-blind readers can tell apart, lightened for dark.
 """
 
 from typing import NamedTuple

@@ -134,7 +134,7 @@ class Section:
 
 
 def made_section(title: str, make: Callable[[], Sequence[Part]]) -> Section:
-    """The section; one that cannot be made says so in its place, and the rest of the report stands."""
+    """The section; one that cannot be made is replaced by a note that says so, and the rest of the report is kept."""
     try:
         return Section(title, make())
     except Exception as error:

@@ -39,7 +39,7 @@ def typical_run(evaluation: Evaluation) -> int:
 def check_video(path: Path) -> None:
     """Raise unless a video could be written there, before any work is done."""
     if path.suffix.lower() != ".mp4":
-        raise HaloidError(f"{path} is no video. Expected a file that ends in .mp4")
+        raise HaloidError(f"{path} is not a video. Expected a file that ends in .mp4")
     if find_spec("imageio_ffmpeg") is None:
         raise HaloidError(f"a video needs the package imageio-ffmpeg: {install_command('learn')}")
 

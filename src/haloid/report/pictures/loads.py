@@ -1,4 +1,4 @@
-"""Loads to be drawn: what a robot carries, where it is, how large it may be taken for, and how sure all that is.
+"""Loads to be drawn: what a robot carries, where it is, how large it is drawn, and how certain all that is.
 
 In: the payload of an identification. Out: ellipsoids in the frame of the link that carries it: the load itself, and the
 region that holds its centre of mass with 95 % probability, enlarged where it would be too small to see.

@@ -1,7 +1,7 @@
 """Pictures of a robot without a graphics card: its shapes as shaded facets, drawn from far to near.
 
-In: a compiled model, its qpos, a camera, perhaps loads. Out: an image. MuJoCo's own renderer needs OpenGL, which many a
-server lacks; this one needs Pillow alone, and gives the same picture on every machine. Shapes are convex, so their
+In: a compiled model, its qpos, a camera, perhaps loads. Out: an image. MuJoCo's own renderer needs OpenGL, which many
+servers lack; this one needs only Pillow, and gives the same picture on every machine. Shapes are convex, so their
 facets that face away are left out; the others are sorted by distance (painter's algorithm).
 """
 
@@ -89,7 +89,7 @@ class RobotScene:
     """One robot's facets and those of what it carries, ready to be drawn in many poses.
 
     A load is drawn over the robot, so that it is seen inside a torso too, and over it the region that holds its centre
-    of mass with 95 % probability, `enlarged` so many times.
+    of mass with 95 % probability, `enlarged` this many times.
     """
 
     def __init__(self, model: mujoco.MjModel, loads: Sequence[Load] = (), enlarged: float = 1.0) -> None:

@@ -1,1 +1,1 @@
-"""What can be shown: each source becomes what the stage plays."""
+"""What can be shown: each source becomes a `Show`."""
