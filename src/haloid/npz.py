@@ -33,11 +33,12 @@ class NpzError(HaloidError):
         super().__init__(f"{place}{found}. Expected {expected}. {next_step}.")
 
 
-def read_arrays(source: Path | bytes, most_bytes: int) -> dict[str, np.ndarray]:
-    """All arrays of the archive, which may unpack to at most `most_bytes`."""
+def read_arrays(source: Path | bytes, most_bytes: int, only: str | None = None) -> dict[str, np.ndarray]:
+    """All arrays of the archive, or the one named, which may unpack to at most `most_bytes`."""
     try:
         with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
             infos = [info for info in archive.infolist() if info.filename.endswith(".npy")]
+            infos = [info for info in infos if only in (None, info.filename.removesuffix(".npy"))]
             _check_unpackable(infos, most_bytes)
             return {info.filename.removesuffix(".npy"): _array(archive, info) for info in infos}
     except _ZIP_FAILURES as error:

@@ -1,6 +1,7 @@
 """What a path holds is told by its content."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,16 @@ def test_what_cannot_be_shown_is_told(tmp_path: Path):
     (tmp_path / "patch.json").write_text('{"format": "haloid-patch-1"}')
     with pytest.raises(HaloidError, match="its format is haloid-patch-1"):
         kind_of(str(tmp_path / "patch.json"))
+
+
+def test_an_array_that_declares_more_than_memory_is_told(tmp_path: Path):
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000,), }"
+    header = header.ljust(117) + b"\n"
+    with zipfile.ZipFile(tmp_path / "big.npz", "w") as archive:
+        for name in ("meta", "fps", "joint_pos", "body_pos_w", "body_quat_w"):
+            archive.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(HaloidError, match=r"it declares 80,000,000,000,000 bytes in a file of 128"):
+        open_show(str(tmp_path / "big.npz"))
 
 
 def test_a_recording_moves_as_its_encoders_say(recording: Path):

@@ -5,13 +5,11 @@ recording where its description says so and a motion otherwise.
 """
 
 import json
-import zipfile
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from haloid.errors import HaloidError
+from haloid.npz import read_arrays
 from haloid.recordings.files.metadata import FORMAT as RECORDING_FORMAT
 from haloid.recordings.open_log import LOG_FORMAT, description_file, open_log
 from haloid.trajectories.rollout_file import FORMAT as ROLLOUT_FORMAT
@@ -19,6 +17,7 @@ from haloid.view.show import Show
 
 Kind = Literal["recording", "identification", "motion", "rollout", "policy"]
 _POLICIES = ("policy.onnx", "policy.pt")
+_MOST_META_BYTES = 1_000_000
 
 
 def kind_of(source: str) -> tuple[Kind, Path]:
@@ -101,9 +100,9 @@ def _format_in(file: Path) -> str | None:
 
 def _npz_format(path: Path) -> str | None:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return json.loads(str(arrays["meta"])).get("format") if "meta" in arrays else None
-    except (OSError, ValueError, zipfile.BadZipFile, AttributeError):
+        meta = read_arrays(path, _MOST_META_BYTES, only="meta").get("meta")
+        return None if meta is None else json.loads(str(meta)).get("format")
+    except (HaloidError, ValueError, AttributeError):
         return None
 
 
