@@ -22,7 +22,7 @@ class Sensitivities:
     by_parameter: np.ndarray
     """(B, N + 1, n, P)"""
     by_state: np.ndarray
-    """(B, N + 1, n, 2n): by the initial encoder readings and velocities."""
+    """(B, N + 1, n, 2n): w.r.t. the initial encoder readings and velocities."""
 
 
 class Engine(ABC):
@@ -51,7 +51,7 @@ class Engine(ABC):
     def jacobian(
         self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
     ) -> Sensitivities:
-        """The readings with their derivatives by the columns and by the initial state."""
+        """The readings with their derivatives w.r.t. the columns and the initial state."""
 
     def gradient(
         self,
@@ -62,6 +62,7 @@ class Engine(ABC):
         v0: np.ndarray,
         by_readings: Callable[[np.ndarray], np.ndarray],
     ) -> np.ndarray:
-        """(P,) derivative of a function of the readings by the columns, from that by the readings, (B, N + 1, n)."""
+        """(P,) derivative of a function of the readings w.r.t. the columns, from that w.r.t. the readings, (B, N +
+        1, n)."""
         found = self.jacobian(physics, columns, fragments, q0, v0)
         return np.einsum("btn,btnp->p", by_readings(found.readings), found.by_parameter)

@@ -2,7 +2,7 @@
 
 Comes in: recordings and start rows. Goes out: arrays over all fragments, in the order of one clamped model's degrees
 of freedom. A fragment brings the inputs of the rows before its start, since delayed commands still act after it, and
-torques of the rows after its end, since a log may tell them late.
+torques of the rows after its end, since a log may record them late.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from haloid.recordings.delay import substeps_per_row
 from haloid.recordings.recording import Recording
 
 _ON_A_STEP = 1e-6
-"""A row this share of a step away from one is on it."""
+"""A row within this share of a step counts as on the step."""
 _ROWS_AHEAD = 3
 """Of measured torques."""
 
@@ -171,9 +171,8 @@ def cut(
     on_steps = all(_on_steps(recording, timestep_s) for recording in recordings)
     if not on_steps and (np.any(kp != kp[:, :1]) or np.any(kd != kd[:, :1])):
         raise HaloidError(
-            f"{recordings[0].title} and its like have gains that change from row to row, and rows that do not come at "
-            "a whole number of simulation steps; give them an even rate that the timestep divides, with haloid convert "
-            "--rate"
+            f"the gains of {recordings[0].title} change from row to row, and its rows do not come at a whole number of "
+            "simulation steps; give the recordings an even rate that the timestep divides, with haloid convert --rate"
         )
     return Fragments(
         control_dt_s=recordings[0].control_dt_s,

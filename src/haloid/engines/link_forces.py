@@ -1,13 +1,13 @@
-"""Link forces: the derivative of inverse dynamics by the links' masses, centres of mass and inertias.
+"""Link forces: the derivative of inverse dynamics w.r.t. the links' masses, centres of mass and inertias.
 
 A link with mass m, CoM c and inertia I about it needs, at acceleration a and velocity v, the force and torque
 
     f = m p̈,  p̈ = a_lin + α × c + ω × (v_lin + ω × c)        gravity included in a_lin
     t = c × f + I α + ω × I ω
 
-and every joint it hangs on carries its share, τ = Sᵀ (t, f), S the joint's motion axis. Both are differentiated by
-the link's own parameters. Positions and axes are MuJoCo's, for many states at once; velocities and accelerations
-follow from the axes: those of a link are sums over the joints that it hangs on.
+and every joint it hangs on carries its share, τ = Sᵀ (t, f), S the joint's motion axis. Both are differentiated with
+respect to the link's own parameters. Positions and axes are MuJoCo's, for many states at once; velocities and
+accelerations follow from the axes: those of a link are sums over the joints that it hangs on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Kinematics:
 
 
 class LinkForces:
-    """Maps states and accelerations to derivatives of the joint torques by the links' columns."""
+    """Maps states and accelerations to derivatives of the joint torques w.r.t. the links' columns."""
 
     def __init__(self, model: mujoco.MjModel, physics: Physics, columns: Sequence[Column]) -> None:
         self._model, self._data = model, mujoco.MjData(model)
@@ -90,13 +90,14 @@ class LinkForces:
         return Kinematics(axes, pos[:, bodies] - centre[:, roots], rotation[:, bodies].reshape(count, -1, 3, 3))
 
     def torques(self, at: Kinematics, v: np.ndarray, a: np.ndarray, *, gravity: bool = True) -> np.ndarray:
-        """(T, n, K) derivatives of the joint torques by the links' columns, at (T, n) velocities and accelerations."""
+        """(T, n, K) derivatives of the joint torques w.r.t. the links' columns, at (T, n) velocities and
+        accelerations."""
         torques = at.axes @ self._wrenches(at, v, a, gravity)
         torques *= self._carries
         return torques
 
     def _wrenches(self, at: Kinematics, v: np.ndarray, a: np.ndarray, gravity: bool) -> np.ndarray:
-        """(T, 6, K) derivatives of the links' torques and forces by their columns."""
+        """(T, 6, K) derivatives of the links' torques and forces w.r.t. their columns."""
         axes = at.axes
         velocity = self._below.T @ (axes * v[..., None])
         turning = np.empty_like(axes)
@@ -139,7 +140,7 @@ def _dofs_below(model: mujoco.MjModel) -> np.ndarray:
 
 
 def _by_inertia(rotation: np.ndarray, omega: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """(T, L, 6, 3) derivatives of the torque by the components of the inertia in the link's frame."""
+    """(T, L, 6, 3) derivatives of the torque w.r.t. the components of the inertia in the link's frame."""
     bases = np.stack([inertia_basis(component) for component in LINK_KINDS["inertia"]])
     turned = rotation.swapaxes(2, 3)
     omega_l, alpha_l = (turned @ omega[..., None])[..., 0], (turned @ alpha[..., None])[..., 0]

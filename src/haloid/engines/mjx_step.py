@@ -1,7 +1,7 @@
 """MuJoCo's `implicitfast` step in JAX, differentiable through its constraints: what the MJX engine rolls out.
 
 Contacts, constraint rows and their solver are MJX's; kinematics, inertia and bias forces are mjx_tree's, which compile
-in seconds. MJX's solver is a loop that cannot be differentiated in reverse, and unrolled it would forget the friction
+in seconds. MJX's solver is a loop that cannot be differentiated in reverse, and unrolled it would lose the friction
 loss. Here it runs undifferentiated to the optimum a*, and one Newton step with the active set of a* follows:
 
     a = a* − (M + Jᵀ D J)⁻¹ (M a* − τ − Jᵀ f(a*))
@@ -53,7 +53,7 @@ class Base(NamedTuple):
 
 
 class Drive(NamedTuple):
-    """What one fragment's servos are told, one row a simulation step, (steps, n)."""
+    """Commands of one fragment's servos, one row per simulation step, (steps, n)."""
 
     inputs: jax.Array | np.ndarray
     """Delayed; encoder bias not taken off."""

@@ -1,7 +1,7 @@
 """Workers: map a function over pieces of work in forked processes, each with its own copy of an engine.
 
 Pinocchio's Python calls hold the interpreter, so threads would wait for each other; forked processes do not. Where
-forking is not to be had (or with one core) the work runs here, one piece after the other, with the same result.
+forking is not available (or with one core) the work runs here, one piece after the other, with the same result.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def _adopt(engine: Any) -> None:
     """In a new process: keep the inherited engine, whose rollout threads did not survive the fork."""
     global _engine
     _end_with_parent()
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # what the command does about it is the parent's
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # only the parent handles it as the command does
     engine.simulator.use_one_thread()
     _engine = engine
     _blas.limit(limits=1)
 
 
 def _end_with_parent() -> None:
-    """Has the system end this process when its parent does, even if that is killed and can tell nobody."""
+    """Has the system end this process with its parent, even if the parent is killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() == 1:  # it ended before this took effect
         os._exit(1)

@@ -97,7 +97,7 @@ class PayloadInformation:
         )
 
     def _by_parameter(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """(K, n, P) derivative of the torque by mass and CoM of every link; for each link its own slope."""
+        """(K, n, P) derivative of the torque w.r.t. mass and CoM of every link; for each link its own slope."""
         y = np.zeros((*q.shape, 4 * len(self._chains)))
         y_slopes = []
         for number, chain in enumerate(self._chains):
@@ -165,7 +165,7 @@ class _Tree:
         self._tree, self._data = tree, tree.createData()
 
     def inverse_dynamics(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(K, n) torques and (3, K, n, n) their derivatives by q, v and a."""
+        """(K, n) torques and (3, K, n, n) their derivatives w.r.t. q, v and a."""
         count, n = q.shape
         torque, slope = np.empty((count, n)), np.empty((3, count, n, n))
         tree, data = self._tree, self._data

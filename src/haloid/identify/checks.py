@@ -1,4 +1,4 @@
-"""Checks of an identification's inputs and of what came out: what cannot be right is refused in words."""
+"""Checks of an identification's inputs and results: what cannot be right is refused with a message."""
 
 from __future__ import annotations
 

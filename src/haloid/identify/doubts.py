@@ -23,11 +23,11 @@ from haloid.identify.solvers.fit import Fit
 _LASTING = 0.3
 """Autocorrelation of a joint's residuals, from row to row, that noise does not have."""
 _MISSED_NOISES, _LEAST_NOISE_RAD = 1.3, 1e-4
-"""A joint is missed when its residuals are so many times its noise; no joint is asked for less than this noise."""
+"""A joint is missed when its residuals are this many times its noise, which counts as at least this much."""
 _FAR_STDS = 4.0
-"""A parameter so many prior standard deviations from the data sheet."""
+"""A parameter this many prior standard deviations from the data sheet."""
 _DRAGGED_STDS = 5.0
-"""A χ² so many standard deviations beyond its mean."""
+"""A χ² this many standard deviations beyond its mean."""
 _NAMED = 3
 
 
@@ -44,7 +44,7 @@ def misfit(fit: Fit, dataset: Dataset, stage: str) -> list[str]:
     shown = _listed([f"{joints[j]} by {1e3 * rms[j]:.2g} mrad (its noise is {1e3 * noise[j]:.2g})" for j in worst])
     return [
         f"{stage}: no model explains the readings of {shown}. Does a joint jam, do links touch, does the clamp slip, "
-        "or are the gains of a joint not those of the recording? The error bars do not know of it. For simulated data, "
+        "or are the gains of a joint not those of the recording? The error bars do not cover this. For simulated data, "
         "give --timestep as simulated"
     ]
 
@@ -83,7 +83,7 @@ class Drag:
 
     @property
     def factor(self) -> float:
-        """Of all variances: the stages would agree with error bars so much wider."""
+        """Of all variances: with error bars this much wider the stages would agree."""
         return self.chi2 / max(self.mean, 1.0)
 
     def __str__(self) -> str:

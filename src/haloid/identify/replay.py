@@ -1,4 +1,4 @@
-"""Replay: the commands of whole recordings, played on a model from their first state; how far it strays from what was
+"""Replay: the commands of whole recordings, played on a model from their first state; its distance from what was
 read is the gap between model and robot.
 
 Comes in: a model (any spec) and recordings. Goes out: for every run what the encoders would have read. The model is
@@ -91,7 +91,7 @@ def _all(jobs: list[tuple[_Player, Recording]]) -> list[Replay]:
 
 
 def steps_of_row(control_dt_s: float, timestep_s: float) -> tuple[int, float]:
-    """How many steps per row takes and how long they are: the model's own step where it divides the row's time."""
+    """How many steps a row takes and how long they are: the model's own step where it divides the row's time."""
     steps = max(1, round(control_dt_s / timestep_s))
     if abs(steps * timestep_s / control_dt_s - 1) <= STEP_TOLERANCE:
         return steps, timestep_s

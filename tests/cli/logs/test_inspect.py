@@ -79,6 +79,15 @@ def test_a_log_may_be_described_by_options(recordings: Path, capsys):
     assert "torso_link" in out
 
 
+def test_a_pattern_names_one_log_or_is_refused(recordings: Path, tmp_path: Path, capsys):
+    assert cli.main(["inspect", str(recordings / "loaded-*.csv")]) == 1
+    assert "files; expected one. Inspect one log at a time" in capsys.readouterr().err
+    single = tmp_path / "run.csv"  # as haloid record --runs 1 names it
+    single.touch()
+    assert cli.main(["inspect", str(tmp_path / "run-*.csv")]) == 1
+    assert f"Did you mean {single}?" in capsys.readouterr().err
+
+
 def test_what_cannot_be_read_ends_with_one_message(recordings: Path, tmp_path: Path, capsys):
     page = tmp_path / "page.html"
     assert cli.main(["inspect", str(recordings / "nothing.csv"), "--html", str(page)]) == 1

@@ -40,7 +40,7 @@ def test_words_for_priors_of_nothing_and_for_bounds_of_bodies():
     columns = choose_columns(PHYSICS, ("hand.mass", "wrist.damping"))
     prior = BasePrior().over(PHYSICS, columns)
     with pytest.raises(
-        ParameterError, match=r"'wrist.kp' is of none of the parameters that are sought; expected one of"
+        ParameterError, match=r"'wrist.kp' matches none of the parameters that are sought; expected one of"
     ):
         with_own(prior, columns, [OwnPrior("wrist.kp", 0.1)])
     with pytest.raises(ParameterError, match="has bounds, which masses, CoMs and inertias cannot have"):

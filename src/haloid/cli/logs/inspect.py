@@ -89,18 +89,22 @@ def _open(config: Config) -> Recording:
     """As the json beside the log says, or the options."""
     from haloid.recordings.logs.convert import LogOptions, read_log
     from haloid.recordings.open_log import description_file, open_log
+    from haloid.recordings.patterns import matching_files
 
+    log, *more = matching_files([config.log])
+    if more:
+        raise HaloidError(f"{config.log} matches {1 + len(more)} files; expected one. Inspect one log at a time")
     said = {"robot": config.robot, "clamp": config.clamp, "gains": config.gains, "rate_hz": config.rate}
     said = {name: value for name, value in said.items() if value is not None}
     if not said:
-        return open_log(config.log, allow_gaps=True)
-    described = description_file(config.log)
+        return open_log(log, allow_gaps=True)
+    described = description_file(log)
     if described.is_file():
         raise HaloidError(
-            f"{described} describes {config.log.name}, and so do the options {', '.join(said)}; expected one of them. "
+            f"{described} describes {log.name}, and so do the options {', '.join(said)}; expected one of them. "
             "Leave out the options, or change the json"
         )
-    return read_log(config.log, LogOptions(**said), allow_gaps=True)
+    return read_log(log, LogOptions(**said), allow_gaps=True)
 
 
 def _show(inspection: Inspection, sentences: Sequence[str]) -> None:

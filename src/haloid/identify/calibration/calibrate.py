@@ -36,7 +36,7 @@ class CalibrationSettings:
     """All choices of a calibration."""
 
     held_out: int | None = None
-    """Runs kept from the fit to measure the gap on; None: one in five, at least one of several."""
+    """Runs held out of the fit to measure the gap on; None: one in five, at least one of several."""
     shared_delay: bool = False
     """One delay for all joints instead of one for each."""
     window_s: float = 30.0
@@ -56,7 +56,7 @@ class Calibration:
     """Damping, frictionloss, armature and effort of the model, (n,) each."""
     train: list[Recording]
     held_out: list[Recording]
-    """Runs the fit has not seen; the end of the run where there is but one."""
+    """Runs the fit has not seen; the end of the run where there is only one."""
     replays: dict[str, list[Replay]]
     """train, heldout (empty where none is held out), and the same of the nominal robot: nominal_train, …"""
     spread: Spread
@@ -193,7 +193,7 @@ def _check(recordings: Sequence[Recording]) -> None:
 
 
 def servo_patch(robot: str, fit: ServoFit, timestep_s: float) -> Patch:
-    """kd is 0: what a servo damps cannot be told from what the joint damps, and stands there."""
+    """kd is 0: a servo's damping cannot be told from the joint's, and is part of it."""
     joints = {}
     for name, (kp, damping, friction, armature, effort), delay in zip(
         fit.joint_names, fit.servos, fit.delay_s, strict=True

@@ -5,8 +5,8 @@ frictionloss/kp (the angle within which it sticks), armature/kp (s²) and effort
 In these the one direction that a joint without gravity cannot see, all forces larger by one factor, is kp alone. Priors
 are wide, and scale with the servo instead of being those of one robot, but for two: servos given the same gain are
 taken to be alike within 30 %, and rotors, which no firmware changes, to be the model's within 30 % where it names them
-(slow motion does not show them, and fast motion needs them). A start is found on a log grid; the delay, to which
-readings are least smooth, is a grid of its own.
+(slow motion does not show them, and fast motion needs them). A start is found on a log grid; the delay, in which
+readings are least smooth, has a grid of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BOUNDS = np.log(np.array([[1e-3, 1e5], [1e-4, 5.0], [1e-5, 1.0], [1e-7, 0.5], [
 _NUDGE = 0.03
 """Wide enough to look across the edges of stick and slip."""
 _ROWS_ALIKE = 20
-"""Residuals of neighbouring rows are alike: so many count as one."""
+"""Residuals of neighbouring rows are alike: this many count as one."""
 _CLUSTER_S = 4.0
 """Residuals this far apart are taken to be independent."""
 _WEIGHT_STD = 0.02
@@ -57,7 +57,7 @@ class ServoFit:
     """(n,)"""
     delay_std_s: np.ndarray
     kp_seen: np.ndarray
-    """(n,) whether the data tells kp better than the other servos do."""
+    """(n,) whether the data shows kp better than the other servos do."""
     converged: bool
     iterations: int
 

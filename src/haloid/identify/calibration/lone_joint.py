@@ -1,4 +1,4 @@
-"""One joint at a time: a joint simulated on its own for seconds on end, all others moving as they were measured.
+"""One joint at a time: a joint simulated on its own for many seconds, all others moving as they were measured.
 
 Comes in: recordings. Goes out: for any number of guessed servos at once, what each joint's encoder would have read.
 With M the joint's inertia and c what gravity and the other joints ask of it, both from inverse dynamics of the smoothed

@@ -3,7 +3,7 @@
 In: a recording, its payload links and its noise. Out: the standard deviations that an identification in one stage
 would report from all usable fragments, if the robot is as its data sheet says and only the payload links' mass, CoM
 and inertia and every fragment's initial state are unknown: the inverse Fisher information near the best fit, since the
-CoM of a heavier link is known better. What that fit leaves of the readings tells whether robot and recording belong
+CoM of a heavier link is known better. The residuals of that fit show whether robot and recording belong
 together.
 """
 
@@ -30,7 +30,7 @@ from haloid.recordings.recording import Recording
 FRAGMENT_S = 0.4
 """Length of the fragments, but never fewer rows than an identification cuts by default."""
 _MOST_FRAGMENTS = 60
-"""This many fragments are looked at, evenly spread; the rest are taken to tell as much."""
+"""This many fragments are looked at, evenly spread; the rest are assumed to tell as much."""
 _ITERATIONS = 10
 """At most this many for each horizon on the way to the load."""
 _BEST_ENCODER_RAD = 1e-5

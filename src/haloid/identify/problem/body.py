@@ -5,7 +5,7 @@ inertia I_b with that point on it has, about the common CoM c,
 
     I(m, c) = I_b + m_b·m/m_p · S(c_b − c),    S(d) = d·d·1 − d dᵀ
 
-A payload of length L adds at most about m_p·L²/12, a rod's inertia; that, and the doubt about I_b itself, is the
+A payload of length L adds at most about m_p·L²/12, a rod's inertia; that, and the uncertainty of I_b itself, is the
 standard deviation of each component of I − I(m, c). Linearised near the solution it is a Gaussian over mass, CoM and
 inertia of the loaded link, which takes over where the data says little about the inertia. The loaded link itself is
 always a body that can exist (`unknowns`: log-Cholesky).
@@ -23,7 +23,7 @@ from haloid.identify.problem.unknowns import Prior
 from haloid.robots.inertia import LinkParameters
 
 _LEAST_SHARE = 0.05
-"""Of the link's mass: a lighter payload has no place to speak of, and its link keeps its inertia."""
+"""Of the link's mass: a lighter payload has no meaningful CoM, and its link keeps its inertia."""
 _INERTIA = LINK_KINDS["inertia"]
 
 

@@ -63,7 +63,7 @@ def with_own(
         meant = [i for i, column in enumerate(columns) if fnmatchcase(whole_name(column), one.pattern)]
         if not meant:
             raise ParameterError(
-                f"the prior of '{one.pattern}' is of none of the parameters that are sought; expected one of these: "
+                f"the prior of '{one.pattern}' matches none of the parameters that are sought; expected one of these: "
                 f"{', '.join(sorted({whole_name(column) for column in columns}))}. Choose it with --base-parameters too"
             )
         for i in meant:
@@ -73,7 +73,7 @@ def with_own(
                 if columns[i].kind in LINK_KINDS:
                     raise ParameterError(
                         f"'{one.pattern}' has bounds, which masses, CoMs and inertias cannot have: they always belong "
-                        "to a real body. Give its standard deviation alone"
+                        "to a real body. Give only its standard deviation"
                     )
                 bounds[i] = (one.low, one.high)
     return Prior(prior.mean, information, prior.box_lower, prior.box_upper, prior.box_weight), bounds

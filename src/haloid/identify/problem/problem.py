@@ -94,7 +94,7 @@ class Problem:
     """Where the fragments are linearised; None: here."""
 
     def cost(self, z: np.ndarray, states: np.ndarray) -> float:
-        """The objective; infinity where the parameters or the rollout leave the numbers per robot can have."""
+        """The objective; infinity where no robot has these parameters or the rollout is not finite."""
         return self.costs([z], states)[0]
 
     def costs(self, zs: Sequence[np.ndarray], states: np.ndarray) -> list[float]:
@@ -119,7 +119,7 @@ class Problem:
         return costs
 
     def gradient(self, z: np.ndarray, states: np.ndarray) -> tuple[float, np.ndarray]:
-        """The objective and its derivative by z at fixed states, in reverse mode where the engine has one."""
+        """The objective and its derivative w.r.t. z at fixed states, in reverse mode where the engine has one."""
         if not self.engine.reverse:
             linearised = self.linearise(z, states)
             return linearised.cost, linearised.gradient

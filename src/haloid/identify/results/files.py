@@ -151,7 +151,7 @@ def result_document(
     payload = {}
     for one in answer.payload:
         payload[one.link] = {"mass": _estimate(one.mass_kg)}
-        if np.all(np.isfinite(one.com_in_link_m.value)):  # what weighs nothing is nowhere
+        if np.all(np.isfinite(one.com_in_link_m.value)):  # without mass there is no CoM
             payload[one.link]["com"] = _estimate(one.com_in_link_m)
             if one.inertia_about_com is not None:
                 payload[one.link]["inertia"] = _estimate(one.inertia_about_com)

@@ -21,7 +21,7 @@ _CONFUSED_SHARE = 0.3
 """Two strongly correlated parameters matter only while each is this badly known, against its prior."""
 _MOST_PAIRS = 8
 _ROUGH = {"mass": 0.2, "com": 0.01}
-"""A payload's error bar (kg, m) from which on it, and what it is mixed up with, is worth a word."""
+"""A payload's error bar (kg, m) from which it, and what it is mixed up with, is worth mentioning."""
 
 
 @dataclass(frozen=True)

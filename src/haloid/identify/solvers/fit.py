@@ -36,9 +36,10 @@ _EARLY_TOLERANCE = 0.2
 _TOLERANCE = 0.05
 """A step that moves the parameters by this share of their error bars ends the fit."""
 _FINEST_NOISE = 2e-6
-"""No encoder is finer (rad; m for the Cartesian loss): error bars of cleaner data are met as if it were this noisy."""
+"""No encoder is finer (rad; m for the Cartesian loss): the fit of cleaner data ends as if it were this noisy."""
 _NOISE_PASSES, _NOISE_TOLERANCE = 4, 0.05
-"""The noise is estimated and the fit repeated, at most so often, until no encoder's changes by more than this share."""
+"""The noise is estimated and the fit repeated, at most this often, until no encoder's changes by more than this
+share."""
 _STUCK = 1.4
 """A fragment's mean square over the median one's from which it is left out: six standard deviations for 20 steps of the
 G1."""
@@ -160,7 +161,8 @@ def approach(
 def released(
     problem: Problem, unknowns: Unknowns, states: np.ndarray, settings: FitSettings, trace: Trace, report: Report | None
 ) -> tuple[Problem, np.ndarray, np.ndarray, int]:
-    """A few steps in more unknowns, from their base's values, and the noise anew: a point near the larger solution."""
+    """A few steps in more unknowns, from their base's values, and a new noise estimate: a point near the larger
+    solution."""
     problem = replace(problem, unknowns=unknowns)
     solution = levenberg_marquardt.solve(
         problem,
@@ -213,7 +215,7 @@ def finish(
 
 
 def _stuck(problem: Problem, solution: Solution) -> np.ndarray:
-    """(B,) fragments in contact whose states did not find to the readings, by far more than noise explains.
+    """(B,) fragments in contact whose states did not converge to the readings, by far more than noise explains.
 
     A contact that appears or ends makes a fragment's cost jump, and a search can end before the jump. What stays there
     says nothing about the parameters.

@@ -30,7 +30,7 @@ class Solution:
     iterations: int
     converged: bool
     linearised: Linearised
-    """One step before the solution, which a converged step does not change enough to pay for once more."""
+    """One step before the solution; a converged step changes it too little to be worth computing again."""
 
 
 Progress = Callable[[int, float, np.ndarray], None]
@@ -50,8 +50,8 @@ def solve(
     """Minimises the problem; a step that moves parameters by less than `tolerance` of their error bars (rms) ends it.
 
     So does one that gains no more than twice what such a step would: across stick-slip kinks, and where the model is
-    not quite right, steps stay longer than they are worth. The states have no say in it: their kinks go on gaining a
-    little long after the parameters rest.
+    not quite right, steps stay longer than they are worth. The states do not count: their kinks keep gaining a
+    little long after the parameters have settled.
     """
     growth = 2.0
     if not np.isfinite(problem.cost(z, states)):
@@ -94,7 +94,7 @@ def _step(problem: Problem, current: Linearised, z: np.ndarray, damping: float) 
     matrix, gradient = current.reduced(damping)
     low, high = problem.unknowns.lower, problem.unknowns.upper
     free = ~((z <= low) & (gradient > 0)) & ~((z >= high) & (gradient < 0))
-    free &= np.diag(matrix) > 0  # what nothing sees stays put
+    free &= np.diag(matrix) > 0  # a parameter that nothing sees stays put
     step, length = np.zeros(len(z)), 0.0
     if free.any():
         block = matrix[np.ix_(free, free)]

@@ -1,4 +1,4 @@
-"""The way to a payload: from the bare robot to a point near the solution of stage 2.
+"""The search for a payload: from the bare robot to a point near the solution of stage 2.
 
 In: fragments of the loaded robot and the columns of its payload links. Out: the full problem in units of its noise, and
 the robot, the initial states and the iterations there.
@@ -19,7 +19,7 @@ from haloid.identify.problem.unknowns import Unknowns
 from haloid.identify.solvers.fit import FitSettings, Report, Trace, approach, released
 
 _LOST, _LEAST_NOISE_RAD = 3.0, 1e-4
-"""A search for bodies that misses the readings by so many times their noise (or this) is begun in another way."""
+"""A search for bodies that misses the readings by this many times their noise (or this) is started in another way."""
 
 
 def payload_approach(

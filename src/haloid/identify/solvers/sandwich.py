@@ -1,10 +1,10 @@
 """Error bars of a fit whose residuals are not independent.
 
-The joint loss: encoders' noise is, but what the model leaves out lasts from row to row. Then the fragments' scores
-s_b = G_bᵀ r_b scatter more than independent residuals can, and the variance of a parameter with u = H⁻¹e is not
-uᵀ H u but Σ_b (u·s_b)² (clustered by fragment; B fragments, so that their mean is taken off and B/(B − 1) put on).
-The data's information about the parameter is divided by that ratio where it is beyond chance, before the prior is
-added; independent residuals keep their error bars.
+The joint loss: encoder noise is independent, but what the model leaves out lasts from row to row. Then the
+fragments' scores s_b = G_bᵀ r_b scatter more than independent residuals can, and the variance of a parameter with u
+= H⁻¹e is not uᵀ H u but Σ_b (u·s_b)² (clustered by fragment; B fragments, so their mean is subtracted and B/(B − 1)
+applied). The data's information about the parameter is divided by that ratio where it is beyond chance, before the
+prior is added; independent residuals keep their error bars.
 
 The Cartesian loss: one encoder moves many bodies, so that body positions err together; counting each as a measurement
 claims far too much. The estimate solves Σ_b G_bᵀ r_b = 0 with G_b = J_θ − J_x E⁻¹ Cᵀ, the slope of the residuals with

@@ -55,7 +55,7 @@ class RestingFoot:
         return np.array([self._heights(self._kinematics(row)) for row in q_rad]).reshape(-1, 3)
 
     def linearised(self, q_rad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Heights (3,) at one row of angles (n,), and their derivatives (3, n) by the joints, in m/rad."""
+        """Heights (3,) at one row of angles (n,), and their derivatives (3, n) w.r.t. the joints, in m/rad."""
         linear, angular = self.twist(q_rad).reshape(2, 3, -1)
         data = self._data
         x, y, _ = (self._points_w_m(data) - data.xpos[self._foot_id]).T
