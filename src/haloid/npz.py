@@ -25,7 +25,7 @@ _WRITE_AGAIN = "Write the file again with numpy"
 
 
 class NpzError(HaloidError):
-    """What is wrong with the archive, or with one of its arrays; the reader of a format adds its own words."""
+    """What is wrong with the archive, or with one of its arrays; the reader of a format adds the file's name."""
 
     def __init__(self, found: str, expected: str, next_step: str, array: str | None = None) -> None:
         self.found, self.expected, self.next_step, self.array = found, expected, next_step, array

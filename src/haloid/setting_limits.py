@@ -27,9 +27,9 @@ class SettingError(HaloidError):
 
 
 def check_settings(settings: Any, limits: Limits, names: Mapping[str, Iterable[str]] | None = None) -> None:
-    """Raise `SettingError` for the first value that its field may not have. `names` are
+    """Raise `SettingError` for the first value that its field may not have.
 
-    the choices of settings whose annotation does not list them.
+    `names` are the choices of settings whose annotation does not list them.
     """
     for name, kinds in _kinds(type(settings)).items():
         value = getattr(settings, name)

@@ -1,4 +1,4 @@
-"""The operator finds a gap that is known, is stored and gone on with, and says what it is not for."""
+"""The operator finds a gap that is known, is stored and resumed, and says what it is not for."""
 
 import json
 import logging
@@ -170,7 +170,7 @@ def test_words(dataset: Dataset, tmp_path: Path, caplog: pytest.LogCaptureFixtur
     with pytest.raises(HaloidError, match=r"holds no operator: there is no operator\.pt"):
         read_operator(tmp_path)
     (tmp_path / "operator.pt").write_bytes(b"no weights")
-    with pytest.raises(HaloidError, match="is no operator"):
+    with pytest.raises(HaloidError, match="is not an operator"):
         read_operator(tmp_path)
 
 

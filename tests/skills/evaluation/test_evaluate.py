@@ -39,7 +39,7 @@ def squat() -> Motion:
 
 @pytest.fixture(scope="module")
 def controlled(robot, squat, tmp_path_factory) -> Path:
-    """The model-based controller alone: its network says nothing."""
+    """The model-based controller alone: its network outputs zero."""
     path = tmp_path_factory.mktemp("controlled") / "policy.onnx"
     export_onnx(untrained_policy(robot, [squat], ["squat"], "controller"), path)
     return path

@@ -2,7 +2,7 @@
 fragments of the loaded G1 in single and in double support.
 
 A linearisation is the data's part of the normal equations with every initial state among the unknowns, on all cores, as
-the solver asks for it. MJX compiles first; that time is told apart.
+the solver asks for it. MJX compiles first; that time is reported separately.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _outcome(config: Engines, rows: list[dict[str, Any]], with_mjx: bool) -> Out
         ["support", "engine", "steps/s", "12, ms", "145, ms", "gradient, ms", "compile, s"],
         cells,
         f"{config.fragments} fragments of {config.rows} control steps, all cores, fastest of {config.repeats}. "
-        "12 and 145: a linearisation by so many parameters and all initial states; gradient: by 12 parameters.",
+        "12 and 145: a linearisation with this many parameters and all initial states; gradient: by 12 parameters.",
     )
     notes = [] if with_mjx else ["without the MJX engine"]
     return Outcome(headline, rows, [table], targets, notes)

@@ -47,7 +47,7 @@ class PeerFit:
 
 
 def load_sysid() -> Any:
-    """The package, or a message how to get it: without its dependencies it cannot be imported."""
+    """The package, or a message that says how to get it: without its dependencies it cannot be imported."""
     try:
         from mujoco import sysid
 

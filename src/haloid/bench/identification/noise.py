@@ -1,6 +1,6 @@
 """Errors against the Cramér–Rao bound, and how often the 95 % intervals hold the truth.
 
-A new robot with HALO's Setting 1, one 10 s recording without velocities, noise drawn anew for every seed. The bound is
+A new robot with HALO's Setting 1, one 10 s recording without velocities, new noise for every seed. The bound is
 the inverse Fisher information of the same fragments at the true parameters and states, every initial state unknown.
 
 `noise` is the clamped robot on one foot, at four levels. `double-support` is HALO's own way to stand, the other foot on

@@ -1,8 +1,8 @@
 """Real payloads: boxes, balls and long bars of random size, place and attitude, found as bodies.
 
-On torso and hands of a new G1 and on the hand of a small arm; one 10 s recording a payload, 0.5 mrad of encoder noise,
-no velocities. The bound is the inverse Fisher information of the same fragments at the true parameters and states, with
-every initial state unknown and the inertia known only within the payload's size.
+On torso and hands of a new G1 and on the hand of a small arm; one 10 s recording per payload, 0.5 mrad of encoder
+noise, no velocities. The bound is the inverse Fisher information of the same fragments at the true parameters and
+states, with every initial state unknown and the inertia known only within the payload's size.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def run(config: Payloads, say: Callable[[str], None]) -> Outcome:
 
 
 def _one(robot: str, arm: str, seed: int) -> list[dict]:
-    """One identification; a row a payload link, errors of the payload itself."""
+    """One identification; one row per payload link, errors of the payload itself."""
     rng = np.random.default_rng((seed, robot == "arm"))
     links: dict[str, tuple[str, float, float]] = {}
     if robot == "g1":

@@ -1,4 +1,5 @@
-"""Logs of a real arm: every run in turn is kept from the calibration and then replayed on the model as it was written.
+"""Logs of a real arm: every run in turn is held out of the calibration and then replayed on the model as it was
+written.
 
 The arm is an SO-101 (six STS3215 servos, 50 Hz, encoders of 1.5 mrad), logged by SAGE. Its model's servos are 70 times
 too stiff, and the search is started from other wrong gains, too.
@@ -32,9 +33,9 @@ class RealArm:
     """Folder with one SAGE folder per run."""
     robot: str = "so101"
     start_gains: tuple[float, ...] = (998.0, 200.0, 30.0, 5.0)
-    """N·m/rad: what the recordings say that the servos were given."""
+    """N·m/rad: gains that the recordings claim."""
     runs: int | None = None
-    """Only the first so many."""
+    """Only the first of them."""
     out: Path = Path("out/bench/real-arm")
     """Directory for result.json."""
 

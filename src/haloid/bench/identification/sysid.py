@@ -1,6 +1,6 @@
 """haloid against mujoco.sysid on the same fragments in one run, and against CMA-ES at the paper's budget.
 
-A new G1 with HALO's Setting 1, left foot clamped, one 10 s recording a seed, velocities not logged; mass and CoM of
+A new G1 with HALO's Setting 1, left foot clamped, one 10 s recording per seed, velocities not logged; mass and CoM of
 three links. mujoco.sysid takes initial states as given, so it gets the smoothed ones that haloid starts from, which is
 what its users have; further rows give it the true ones, which nobody has, and what its hooks allow an expert.
 """

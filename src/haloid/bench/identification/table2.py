@@ -119,7 +119,7 @@ def run(config: Table2, say: Callable[[str], None]) -> Outcome:
 
 
 def tables(rows: list[dict]) -> list[Table]:
-    """One table a setting: offsets from nominal, in kg and mm."""
+    """One table per setting: offsets from nominal, in kg and mm."""
     names = ["solver", "torso kg", "left kg", "right kg", "x mm", "y mm", "z mm", "s"]
     found = []
     for setting in (1, 2, 3):
@@ -139,7 +139,7 @@ def tables(rows: list[dict]) -> list[Table]:
 
 
 def slow_solver_notes(rows: list[dict]) -> list[str]:
-    """What the two slow solvers had that the paper does not tell, and how CMA-ES fared where the paper's failed."""
+    """Settings of the two slow solvers that the paper does not give, and how CMA-ES did where the paper's failed."""
     hardest = next(row for row in rows if row["setting"] == 3 and row["solver"] == "CMA-ES")
     mass, com = max(hardest["rms_error"][:3]), max(hardest["rms_error"][3:])
     return [

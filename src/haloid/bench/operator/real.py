@@ -31,14 +31,14 @@ class Real:
     """Settings of `haloid bench gaponet-real`."""
 
     logs: Path = Path("../shared/data/logs/so101")
-    """Folder with one SAGE folder a run."""
+    """Folder with one SAGE folder per run."""
     robot: str = "so101"
     runs: int | None = None
-    """Only the first so many."""
+    """Only the first of them."""
     folds: int = 3
-    """The runs are dealt into so many parts, each of which is tested on what was learned from the others."""
+    """The runs are split into this many parts; each is used to test what was learned from the others."""
     tested: int | None = None
-    """Only the first so many of the parts."""
+    """Only the first of the parts."""
     iterations: int = 250
     label_epochs: int = 8
     window_s: float = 1.5

@@ -1,6 +1,6 @@
 """Other people's clips: which of them the robot can follow as they are, mended or not at all, and how well it does.
 
-For every clip of a folder: the check as it is, after mending (skills/feasibility), and, as an oracle that knows nothing
+For every clip of a folder: the check as it is, after mending (skills/feasibility), and, as an oracle independent
 of the check, whether the model-based controller plays the mended clip to its end in MuJoCo, without noise, on the robot
 itself. With iterations to spend, one policy learns all feasible clips and is run on each from many starts.
 """

@@ -59,7 +59,7 @@ class SkillBench:
     ray: str | None = None
     """Address of a Ray cluster to train on."""
     fresh: bool = False
-    """Train anew what was trained with other settings."""
+    """Train again what was trained with other settings."""
     seed: int = 0
     """Of the runs."""
     folder: Path = Path("out/skills")
@@ -250,7 +250,7 @@ def train_job(task: Task) -> dict[str, Any]:
 
 
 def _sources(motions: Sequence[str]) -> dict[str, str]:
-    """Own motions and whole paths of files, by name; what cannot be trained is told before anything is."""
+    """Own motions and whole paths of files, by name; what cannot be trained is reported before anything is trained."""
     sources: dict[str, str] = {}
     for motion in motions:
         file = Path(motion).expanduser()

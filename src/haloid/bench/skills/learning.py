@@ -108,7 +108,7 @@ def run(config: Learning, say: Callable[[str], None]) -> Outcome:
 
 
 def silenced(policy: TrackingPolicy) -> TrackingPolicy:
-    """The same policy before it learned anything: its network says nothing."""
+    """The same policy before it learned anything: its network outputs zero."""
     network = type(policy.network)(**policy.network.configuration)
     for parameter in network.parameters():
         parameter.data.zero_()

@@ -139,7 +139,7 @@ def own_successes(
 
 
 def _gate(own: dict[tuple[str, str], float]) -> list[str]:
-    """Who is no fair representative of its method."""
+    """Policies that do not represent their method fairly."""
     below = [
         f"{NAMES[method]}'s {motion} ({100 * rate:.0f} %)" for (motion, method), rate in own.items() if rate < GATE
     ]

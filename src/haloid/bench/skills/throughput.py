@@ -55,7 +55,7 @@ def run(config: Throughput, say: Callable[[str], None]) -> Outcome:
     say("training")
     seconds, steps = _training(config.iterations, say)
     say("building mjlab's environment")
-    mjlab, equal = _steps_a_second(config.mjlab_robots, config.mjlab_steps)
+    mjlab, equal = _steps_per_second(config.mjlab_robots, config.mjlab_steps)
     rate = steps / seconds["all"]
     headline = {
         "env_steps_per_second": rate,
@@ -95,7 +95,7 @@ def _training(iterations: int, say: Callable[[str], None]) -> tuple[dict[str, fl
     return seconds, steps
 
 
-def _steps_a_second(robots: int, steps: int) -> tuple[float, float]:
+def _steps_per_second(robots: int, steps: int) -> tuple[float, float]:
     """Of mjlab's environment, and of this package's with mjlab's robot and physics; both alone, with random actions."""
     import torch
     from mjlab.envs import ManagerBasedRlEnv

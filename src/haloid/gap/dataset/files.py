@@ -79,7 +79,7 @@ def read_card(folder: Path) -> dict[str, Any]:
     path = folder / CARD
     if not path.is_file():
         raise DatasetError(
-            f"{folder} is no dataset: it has no {CARD}. Expected a folder that `haloid delta dataset` wrote; "
+            f"{folder} is not a dataset: it has no {CARD}. Expected a folder that `haloid delta dataset` wrote; "
             "run it, or convert your own logs with it"
         )
     try:

@@ -47,7 +47,7 @@ def payload_of(recording: Recording) -> float:
     mass = re.fullmatch(r"\s*([\d.]+)\s*kg\s*", recording.payload)
     if mass is None:
         raise HaloidError(
-            f'{recording.title} says "{recording.payload}" of its payload; expected "none" or the mass in each hand, '
+            f'the payload of {recording.title} is "{recording.payload}"; expected "none" or the mass in each hand, '
             'such as "2 kg". Write it into its json, or give --payload-kg'
         )
     return float(mass.group(1))

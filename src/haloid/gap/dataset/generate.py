@@ -44,7 +44,7 @@ class DatasetSettings:
     """In each hand."""
     rates_hz: tuple[float, ...] = (50.0, 100.0)
     units: tuple[int, ...] = (0, 1, 2, UNSEEN_UNIT)
-    """Robots of the kind, each with its own wear; 3 is kept from training."""
+    """Robots of the kind, each with its own wear; 3 is held out of training."""
     wear: Wear = field(default_factory=Wear)
     seed: int = 0
     part_sequences: int = 48
@@ -74,7 +74,7 @@ def arms_base() -> Base:
 NOTE = (
     "Simulated stand-ins for real robots: motors with friction (Stribeck), load-dependent efficiency, backlash, "
     "battery sag, heat and delay, in MuJoCo at 1 kHz. Motions ask for at most 60 % of a motor's torque to stand still. "
-    "Self-collisions are not simulated. Unit 3 is meant for testing alone."
+    "Self-collisions are not simulated. Unit 3 is only for testing."
 )
 
 

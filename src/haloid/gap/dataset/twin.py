@@ -19,7 +19,7 @@ from haloid.robots.description import describe
 
 PHYSICS_STEP_S = 0.001
 SETTLE_S = 0.8
-"""A robot holds its first target for so long before frame 0."""
+"""A robot holds its first target for this long before frame 0."""
 _USUAL_SPEED_RAD_S = 20.0
 
 

@@ -1,7 +1,7 @@
 """Delta, fine-tuning: PPO goes on in the corrected simulator, f(s, a + π^Δ(s, a)), π^Δ frozen (ASAP, III-C).
 
 In: the folder of a training, a delta action model. Out: a folder like that of any training, begun with the other's
-networks. The policy that comes out is deployed without the model: it has learned to do with the robot as it is.
+networks. The policy that comes out is deployed without the model: it has learned to control the robot as it is.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def finetune(
     threads: int = 0,
     on_iteration: Callable[[Iteration], None] = lambda _: None,
 ) -> TrainingOutcome:
-    """Into a new folder, or on with what a stopped fine-tuning left there."""
+    """Into a new folder, or from where a fine-tuning stopped there."""
     config = tuning_config(policy, iterations, threads)
     model = load_delta(delta)
     check_delta_fits(model, tracked_robot(config.task.model, timestep_s=STEP_S / SUBSTEPS), delta)

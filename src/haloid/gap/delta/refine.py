@@ -1,11 +1,11 @@
 """Delta action, over more than a step: coefficients that keep whole windows near the recording, by Gauss–Newton.
 
 In: a network that single steps were fitted with, windows of real data. Out: the same network with better coefficients.
-Small errors of a step that all go one way are nothing in a step and everything in a second. Windows of 0.25, 0.5 and
-1 s are replayed in MuJoCo once for each term, with that term's coefficients of all joints moved together; how a joint's
-own angle and velocity answer is taken for the effect of its own coefficient (its servo decides where it is; what other
-joints add comes with the next pass). A step is taken as far as the bodies in the replay come nearer to the recording,
-and not at all where they do not.
+Small errors of a step that all point one way hardly count in one step and add up over a second. Windows of 0.25, 0.5
+and 1 s are replayed in MuJoCo once for each term, with that term's coefficients of all joints moved together; how a
+joint's own angle and velocity answer is taken for the effect of its own coefficient (its servo decides where it is;
+what other joints add comes with the next pass). A step is taken as far as the bodies in the replay come nearer to
+the recording, and not at all where they do not.
 """
 
 from __future__ import annotations

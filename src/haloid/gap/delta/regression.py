@@ -6,8 +6,8 @@ In: the simulator linearised about recorded transitions (linearise.py). Out: the
     Σ w·‖W·(gap + B·Δ)‖² + λ·Σ ‖Δ‖² + ridge·‖θ‖²,
 
 ‖Δ‖ being ASAP's action norm. Solving min ‖s' − f(s, a + Δa)‖² + λ‖Δa‖² for each transition first and regressing on the
-answers would be the same where B has full rank, and ask for what the data do not say where it has not. Transitions that
-stay unexplained (a foot that lands within the step) get a smaller w.
+answers would be the same where B has full rank, and would ask for what the data do not show where it does not.
+Transitions that stay unexplained (a foot that lands within the step) get a smaller w.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The compensator: a command, distorted beforehand, under which the real joints follow a reference.
 
-In: a reference and what is believed of the robot (a base simulator, with or without an operator). Out: commands. The
+In: a reference and what is believed about the robot (a base simulator, with or without an operator). Out: commands. The
 believed robot is run with the command, and the command moved by what it missed, a few times over (iterative learning
 control with a lead of one row):
 

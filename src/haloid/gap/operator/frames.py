@@ -25,9 +25,9 @@ from haloid.gap.dataset.pairs import Pair
 NUDGE = {"q": 1e-3, "dq": 2e-2, "target": 3e-2}
 """rad, rad/s and rad: wide enough to look across the edges of dry friction."""
 VELOCITY_WEIGHT = 0.02
-"""s: a velocity error counts as the angle it makes in so long a time."""
+"""s: a velocity error counts as the angle it makes in this time."""
 EVERY = 3
-"""Slopes are measured at every third frame and taken over by its neighbours; the states themselves are exact."""
+"""Slopes are measured at every third frame and used for its neighbours too; the states themselves are exact."""
 _CHUNK = 256
 Progress = Callable[[str, float], None]
 
@@ -70,7 +70,7 @@ class Frames:
         return found
 
     def history(self, frames: np.ndarray, length: int) -> np.ndarray:
-        """(K, length) the frames before, the newest first; the first of a sequence stands for earlier ones."""
+        """(K, length) the frames before, the newest first; the first of a sequence is used for earlier ones."""
         first = self.start[np.searchsorted(self.start, frames, side="right") - 1]
         return np.maximum(frames[:, None] - np.arange(length), first[:, None])
 

@@ -1,4 +1,4 @@
-"""The operator as a file: weights, what it was trained on, and how it is asked.
+"""The operator as a file: weights, what it was trained on, and how to call it.
 
 A folder: `operator.pt` (tensors and plain values alone; nothing in it is run), `operator.onnx` (observation in, delta
 action out), `operator.json` (haloid-operator-1, the same facts for people and other programs).
@@ -112,7 +112,7 @@ def read_operator(path: Path) -> Operator:
         facts = json.loads(stored["facts"])
         weights = stored["weights"]
     except Exception as error:
-        raise HaloidError(f"{file} is no operator ({one_line(error)}); train it again") from error
+        raise HaloidError(f"{file} is not an operator ({one_line(error)}); train it again") from error
     if facts.get("format") != FORMAT:
         raise HaloidError(f"{file} has the format {facts.get('format')!r}; expected {FORMAT!r}. Train it again")
     names = tuple(facts["joint_names"])

@@ -40,7 +40,7 @@ class NetworkConfig:
     branch: Literal["both", "sensors"] = "both"
     """What GAPONet's branch sees: the sensors and the history that they are predicted from, or the sensors alone."""
     sensors: Literal["change", "state"] = "change"
-    """What the sensor predictor says of a probe: the change of the state in one step, or the state after it."""
+    """What the sensor predictor predicts for a probe: the change of the state in one step, or the state after it."""
 
 
 class Features(nn.Module):

@@ -1,4 +1,4 @@
-"""The rival: what haloid's own calibration makes of the same pairs, payloads included.
+"""The baseline to beat: haloid's own calibration on the same pairs, payloads included.
 
 In: pairs. Out: a patch of the robot's servos (gains, damping, friction, armature, effort, delay by joint), fitted one
 joint at a time to the real sides. What each hand carried is in the model, as it is in the simulator that is corrected.

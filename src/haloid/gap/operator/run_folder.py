@@ -1,4 +1,4 @@
-"""A training in its folder: dataset in, operator out; a run that was killed goes on where it last stored itself.
+"""A training in its folder: dataset in, operator out; a run that was killed goes on from its last stored state.
 
 `training.pt` holds the state of the training until it is done, `training.json` its settings and what it was trained on.
 """
@@ -110,4 +110,4 @@ def _stored(file: Path) -> dict:
     try:
         return torch.load(file, weights_only=True, map_location="cpu")
     except Exception as error:
-        raise HaloidError(f"{file} cannot be gone on with ({one_line(error)}); delete it to start again") from error
+        raise HaloidError(f"{file} cannot be resumed ({one_line(error)}); delete it to start again") from error

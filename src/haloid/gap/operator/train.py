@@ -47,7 +47,7 @@ class TrainConfig:
 
 
 class Training:
-    """The state of a training; `stages` yields after every piece of work, so that it can be stored and gone on with."""
+    """The state of a training; `stages` yields after every piece of work, so that it can be stored and resumed."""
 
     def __init__(self, frames: Frames, models: BaseModels, config: TrainConfig) -> None:
         torch.manual_seed(config.seed)
@@ -70,7 +70,7 @@ class Training:
         return observe(t["q_rad"][rows], t["dq_rad_s"][rows], t["target_rad"][rows], t["payload_kg"][rows[:, 0]])
 
     def run(self) -> Iterator[tuple[str, float]]:
-        """Yields the words for what is going on and the share of the stage that is done."""
+        """Yields a line about the progress and the share of the stage that is done."""
         if self.stage == "sensors":
             if isinstance(self.network, GapOperator):
                 yield from self._learn_sensors(self.network)
@@ -184,7 +184,7 @@ class Training:
         return self.done / max(1, total)
 
     def state_dict(self) -> dict:
-        """All that going on needs, but for the data."""
+        """All that a resumed training needs, except the data."""
         return {
             "network": self.network.state_dict(),
             "optimizer": self._optimizer.state_dict(),

@@ -2,7 +2,7 @@
 
 In: rollout files and the simulator's robot. Out: `RealData`: rows of states, the targets that act from each row on, and
 those that acted before it (the servos' own state when a row begins). A transition is a row and the next of the same
-episode; a window is so many transitions in a row. Rows after a fall are left out of both unless asked for.
+episode; a window is several transitions in a row. Rows after a fall are left out of both unless asked for.
 """
 
 from __future__ import annotations

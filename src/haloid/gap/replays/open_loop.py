@@ -2,7 +2,7 @@
 
 In: real data, simulators and corrections by name. Out: the errors of each over windows of 0.25, 0.5 and 1 s, by window,
 so that means come with intervals. All methods play the same windows. A window whose simulation is not finite counts
-with the worst finite error of any method, and is told.
+with the worst finite error of any method, and is reported.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ A model with a servo on each joint has τ = kp·(target − q). The linkage's mo
     m₁ = u₁ − β·u₁²,   m₂ = u₂ − β·u₂²,   u₁ = pitch + roll,   u₂ = pitch − roll,
 
 close their loops on m, and their torques reach the joints by the transpose of ∂m/∂(pitch, roll). Near the zero pose
-this is the model's servo; away from it stiffness changes and the axes couple. No gain, mass or friction is like it.
+this is the model's servo; away from it stiffness changes and the axes couple. No gain, mass or friction reproduces it.
 """
 
 from __future__ import annotations

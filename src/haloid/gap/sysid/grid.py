@@ -2,7 +2,7 @@
 
 In: real data, the nominal robot. Out: the `Parameters` of the grid with which replays end nearest to the recording:
 c_x, c_y, c_z of −2, 0, 2 cm and a mass ratio of 0.95, 1, 1.05 all together, then kp and kd ratios of 0.95, 1, 1.05 for
-every joint (all 3⁵⁸ of them nobody has tried: each joint takes the pair with which its own angle is nearest).
+every joint (not all 3⁵⁸ combinations: each joint takes the pair with which its own angle is nearest).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parameters of a robot that moves about: what rollouts may tell about the simulator's model.
+"""Parameters of a free robot: what rollouts may tell about the simulator's model.
 
 In: a robot and values. Out: the same robot on a model with these values. Ratios are to the model's own; masses of the
 anchor (the torso) and the hands and the anchor's centre of mass are offsets. Position targets are sent as before: gains
