@@ -286,7 +286,7 @@ def touching_pairs(model: mujoco.MjModel) -> list[tuple[int, int]]:
 
 
 def unsupported_contact(model: mujoco.MjModel) -> list[str]:
-    """What of the model's contacts the equations above leave out, in words."""
+    """What the equations above leave out of the model's contacts, in words."""
     found = []
     if model.opt.cone != mujoco.mjtCone.mjCONE_PYRAMIDAL:
         found.append("elliptic friction cones")

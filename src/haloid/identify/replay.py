@@ -167,7 +167,7 @@ class _Player:
         return Replay(recording.name, recording.joint_names, recording.time_s, recording.q_rad, played, compared)
 
     def _steps_between_rows(self, recording: Recording) -> list[int]:
-        """As many for every row, or, between uneven rows, those that come nearest to their times."""
+        """The same number for every row, or, between uneven rows, those nearest to their times."""
         if self.steps:
             return [self.steps] * (len(recording.time_s) - 1)
         reached = np.round((recording.time_s - recording.time_s[0]) / self.model.opt.timestep)

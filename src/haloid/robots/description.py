@@ -2,7 +2,7 @@
 
 In: the name of a known robot, or the path of a model file, with or without a yaml beside it. Out: a `Robot`. A file
 without a yaml that has exactly the joints of a known robot, such as an identification's calibrated.xml, is that robot;
-a yaml replaces what it says otherwise. Entries that nothing states are empty, and whoever needs one says so with
+a yaml replaces what it says otherwise. Entries that nothing states are empty, and the code that needs one says so with
 `Robot.need`, which names the entry and where to add it.
 """
 

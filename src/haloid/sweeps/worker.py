@@ -1,8 +1,8 @@
 """The process of one job: `python -m haloid.sweeps.worker FOLDER THREADS DEADLINE_UNIX_S`.
 
 Reads job.json in the folder, calls the function, and writes how it ended to outcome.json. What the function prints
-goes where standard output goes, which is log.txt. Standard input is a lifeline: when it ends, whoever
-started this process is gone, and the process and all its children end too.
+goes where standard output goes, which is log.txt. Standard input shows that the parent lives: when it
+ends, the process and all its children end too.
 """
 
 from __future__ import annotations

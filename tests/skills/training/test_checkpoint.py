@@ -65,4 +65,4 @@ def test_folders_without_a_sound_checkpoint_are_refused(tmp_path: Path):
     file.write_bytes(b"nothing of the kind")
     with pytest.raises(HaloidError) as refusal:
         load_checkpoint(tmp_path)
-    assert_words(str(refusal.value), "is not a checkpoint that can be read", "Train anew into another folder")
+    assert_words(str(refusal.value), "is not a checkpoint that can be read", "Start again in another folder")

@@ -38,7 +38,7 @@ _FRICTION_NM = (12.0, 12.0, 8.0, 2.7, 2.5, 2.3)
 """Of the robot that moves, each ± 15 %: 2 to 14 N·m."""
 _DAMPING = (4.0, 4.0, 3.0, 0.8, 0.8, 0.8)
 FRICTION_IMPEDANCE = 0.99
-"""MuJoCo's solimpfriction: a joint at rest hardly creeps. The identification is told it."""
+"""MuJoCo's solimpfriction: a joint at rest hardly creeps. The identification knows it."""
 _KP = (6000.0, 6000.0, 4000.0, 900.0, 900.0, 600.0)
 _KD = (600.0, 600.0, 300.0, 40.0, 40.0, 20.0)
 _POSTURE_RAD = (0.0, -1.2, 1.6, -1.0, -1.2, 0.3)

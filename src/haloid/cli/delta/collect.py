@@ -45,7 +45,8 @@ class Collect:
     target_noise: float = 0.02
     """Standard deviation of what is added to every target, rad: it shows what the policy alone would not."""
     disturbance: float = 0.3
-    """Of the starts, as a part of mjlab's: root ± 5 cm and ± 0.1 rad, its velocities ± 0.5 m/s, joints ± 0.1 rad."""
+    """Of the starts, as a fraction of mjlab's: root ± 5 cm and ± 0.1 rad, its velocities ± 0.5 m/s, joints ± 0.1
+    rad."""
     seed: int = 0
     threads: int = 0
     """0: all cores."""

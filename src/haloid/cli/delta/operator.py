@@ -34,7 +34,7 @@ class Operator:
     history: int = 4
     """Frames of state and command that it sees."""
     payload: bool = True
-    """Whether it is told the payload."""
+    """Whether it sees the payload."""
     branch: Literal["both", "sensors"] = "both"
     """What GAPONet's branch sees: sensors and history, or, as the paper has it, the sensors alone."""
     sensors: Literal["change", "state"] = "change"

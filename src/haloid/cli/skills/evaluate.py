@@ -50,11 +50,11 @@ class Config:
     random_starts: bool = False
     """Start anywhere in the motion, not at its beginning."""
     disturbance: float = 0.1
-    """Of the start, as a part of mjlab's: root ± 5 cm and ± 0.1 rad, its velocities ± 0.5 m/s, joints ± 0.1 rad."""
+    """Of the start, as a fraction of mjlab's: root ± 5 cm and ± 0.1 rad, its velocities ± 0.5 m/s, joints ± 0.1 rad."""
     noise: float = 1.0
-    """Of the observations, as a part of mjlab's."""
+    """Of the observations, as a fraction of mjlab's."""
     push: float = 0.0
-    """Kicks every one to three seconds, as a part of mjlab's ± 0.5 m/s."""
+    """Kicks every one to three seconds, as a fraction of mjlab's ± 0.5 m/s."""
     delay: float = 0.0
     """Seconds from the policy's targets to the servos, at most 0.02."""
     randomisation: Literal["none", "nominal", "wide", "mjlab"] = "none"

@@ -60,7 +60,7 @@ class Config:
     difficulty: float = 1.0
     """How rough the curriculum gets: 1 is all of mjlab's pushes and disturbed starts."""
     noise: float = 1.0
-    """Of the observations, as a part of mjlab's, which is several times a real robot's."""
+    """Of the observations, as a fraction of mjlab's, which is several times a real robot's."""
     delay: float = 0.0
     """From the policy's targets to the servos, s."""
     state_estimation: bool = False
@@ -127,7 +127,7 @@ def _resumed(folder: Path, words: list[str]) -> Config | int:
         may = ", ".join(f"--{name.replace('_', '-')}" for name in MAY_CHANGE)
         console.error(
             f"{', '.join(refused)}: --resume goes on with a training and its own settings, which differ. "
-            f"Leave out what is named here, or train anew. What may change: {may}"
+            f"Leave out what is named here, or start a new training. What may change: {may}"
         )
         return 2
     return asked

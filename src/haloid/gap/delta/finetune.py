@@ -1,6 +1,6 @@
 """Delta, fine-tuning: PPO goes on in the corrected simulator, f(s, a + π^Δ(s, a)), π^Δ frozen (ASAP, III-C).
 
-In: the folder of a training, a delta action model. Out: a folder like that of any training, begun with the other's
+In: the folder of a training, a delta action model. Out: a folder like that of any training, started with the other's
 networks. The policy that comes out is deployed without the model: it has learned to control the robot as it is.
 """
 

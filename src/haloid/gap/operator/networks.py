@@ -36,7 +36,7 @@ class NetworkConfig:
     history: int = 4
     """Frames of state and command that it sees, the present one included."""
     payload: bool = True
-    """Whether it is told the payload (GAPONet: in the trunk)."""
+    """Whether it sees the payload (GAPONet: in the trunk)."""
     branch: Literal["both", "sensors"] = "both"
     """What GAPONet's branch sees: the sensors and the history that they are predicted from, or the sensors alone."""
     sensors: Literal["change", "state"] = "change"

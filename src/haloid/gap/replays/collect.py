@@ -42,9 +42,10 @@ class CollectConfig:
     target_noise_rad: float = 0.02
     """Standard deviation of what is added to every target."""
     disturbance: float = 0.3
-    """Of the starts, as a part of mjlab's: root ± 5 cm and ± 0.1 rad, its velocities ± 0.5 m/s, joints ± 0.1 rad."""
+    """Of the starts, as a fraction of mjlab's: root ± 5 cm and ± 0.1 rad, its velocities ± 0.5 m/s, joints ± 0.1
+    rad."""
     observation_noise: float = 0.2
-    """As a part of mjlab's, which is several times a real robot's."""
+    """As a fraction of mjlab's, which is several times a real robot's."""
     motion: str | None = None
     """Which of the policy's motions; may be left out when it has one."""
     seed: int = 0

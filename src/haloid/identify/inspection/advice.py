@@ -1,4 +1,4 @@
-"""Advice: what an inspection means for whoever records the robot, in words, the gravest first.
+"""Advice: what an inspection means for the person who records the robot, the most serious first.
 
 Every threshold has a name here; no sentence is given for a recording that is well within all of them.
 """
@@ -17,7 +17,7 @@ STILL_RAD = 0.002
 QUIET_RAD = 0.02
 """A robot none of whose joints moves more than this (rms) tells little."""
 LIMITED_SHARE = 0.01
-"""Rows at a torque limit or a stop that are worth a word."""
+"""Rows at a torque limit or a stop that are worth mentioning."""
 ABSURD_TORQUE = 5.0
 """Of a motor's limit: nobody commands that on purpose."""
 LOST_SHARE = 0.01

@@ -70,7 +70,7 @@ def record_arm(arm: Patch, seed: int, runs: int) -> list[Recording]:
 
 
 def _record(model: mujoco.MjModel, motion: Excitation, seed: int) -> Recording:
-    """Targets are the motion itself: whoever drives such an arm knows no feed-forward."""
+    """Targets are the motion itself: such an arm is driven without feed-forward."""
     published = load_spec(ROBOT)
     names, gains = actuated_joints(published), model_gains(published)
     joints = [model.joint(name) for name in names]

@@ -1,4 +1,4 @@
-"""The robot and what it carries, from the front and from its side, as a part of a report.
+"""The robot and what it carries, from the front and from its side, as a fraction of a report.
 
 In: a loaded recording and the payload that was found. Out: a `Picture` with the robot in the recording's first pose,
 each load where it was found, and the region that holds its centre of mass with 95 % probability.

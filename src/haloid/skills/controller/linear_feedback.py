@@ -6,9 +6,9 @@ measured) of the full state. They minimise Σ xᵀQx + uᵀRu by the backward Ri
     K[t] = (R + BᵀPB + DᵀD)⁻¹ (BᵀPA + DᵀC),
     P[t−1] = Q + (A − BK)ᵀ P (A − BK) + KᵀRK + (C − DK)ᵀ(C − DK),
 
-begun with the converged P of the last frame. Q counts what matters to a robot on its feet: the centre of mass over the
-soles that rest, the torso's orientation, every joint; R counts torques (kp·u) against the motors' limits; Cx + Du are
-the changes of the soles' forces against the loads they bear, since a foot pressed at its edge tips.
+started with the converged P of the last frame. Q counts what matters to a robot on its feet: the centre of mass over
+the soles that rest, the torso's orientation, every joint; R counts torques (kp·u) against the motors' limits; Cx +
+Du are the changes of the soles' forces against the loads they bear, since a foot pressed at its edge tips.
 """
 
 from dataclasses import dataclass

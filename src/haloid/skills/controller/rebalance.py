@@ -80,9 +80,9 @@ class ZeroMomentPoints:
     height_s2: np.ndarray
     """(T,) h = c_z / (g + c_z'')"""
     load: np.ndarray
-    """(T,) vertical force as a part of the weight"""
+    """(T,) vertical force as a fraction of the weight"""
     sideways: np.ndarray
-    """(T,) horizontal force as a part of the weight"""
+    """(T,) horizontal force as a fraction of the weight"""
 
 
 def zero_moment_points(free_model: mujoco.MjModel, reference: ModelStates) -> ZeroMomentPoints:

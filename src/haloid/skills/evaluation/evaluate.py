@@ -45,11 +45,11 @@ class Evaluation:
     runs: tuple[Run, ...]
     metrics: tuple[RunMetrics, ...]
     torque_rms_use: np.ndarray
-    """(n,) rms over all rows that count, as a part of the joint's effort limit."""
+    """(n,) rms over all rows that count, as a fraction of the joint's effort limit."""
     torque_peak_use: np.ndarray
     """(n,)"""
     range_peak_use: np.ndarray
-    """(n,) greatest distance from the middle of the joint's range as a part of its half; 1 is the stop."""
+    """(n,) greatest distance from the middle of the joint's range as a fraction of its half; 1 is the stop."""
 
     def __repr__(self) -> str:
         return f"Evaluation({self.motion!r}, {self.successes} of {len(self.metrics)} runs succeed)"

@@ -40,11 +40,11 @@ class EvaluationConfig:
     start_from: Literal["beginning", "random"] = "beginning"
     """Where in the motion the robots start."""
     disturbance: float = 0.1
-    """At the start, as a part of mjlab's: root ± 5 cm and ± 0.1 rad, its velocities ± 0.5 m/s, joints ± 0.1 rad."""
+    """At the start, as a fraction of mjlab's: root ± 5 cm and ± 0.1 rad, its velocities ± 0.5 m/s, joints ± 0.1 rad."""
     noise: float = 1.0
-    """Of the observations, as a part of mjlab's."""
+    """Of the observations, as a fraction of mjlab's."""
     push: float = 0.0
-    """Kicks every one to three seconds, as a part of mjlab's: ± 0.5 m/s."""
+    """Kicks every one to three seconds, as a fraction of mjlab's: ± 0.5 m/s."""
     delay_s: float = 0.0
     """From the policy's targets to the servos, at most 0.02."""
     randomisation: RandomisationName = "none"

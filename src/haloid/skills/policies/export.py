@@ -33,7 +33,7 @@ FORMAT = "haloid-onnx-1"
 CLIP = tuple(Poses.__dataclass_fields__)
 """Outputs after `actions`, in mjlab's order."""
 PARITY = 1e-5
-"""Greatest difference between the file and torch, as a part of the greatest action."""
+"""Greatest difference between the file and torch, as a fraction of the greatest action."""
 SAME_COMMAND = 1e-4
 """rad and rad/s: a command this near a frame is that frame; it has no noise, and comes from the file itself."""
 _TRIALS = 100

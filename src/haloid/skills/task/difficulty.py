@@ -6,12 +6,12 @@ from dataclasses import dataclass
 @dataclass
 class Difficulty:
     reset: float = 1.0
-    """Part of mjlab's disturbance at the start of an episode."""
+    """Fraction of mjlab's disturbance at the start of an episode."""
     push: float = 1.0
-    """Part of mjlab's pushes; 0: none."""
+    """Fraction of mjlab's pushes; 0: none."""
     noise: float = 1.0
-    """Part of mjlab's observation noise."""
+    """Fraction of mjlab's observation noise."""
     termination: float = 1.0
     """Factor on the thresholds that end an episode."""
     randomisation: float = 1.0
-    """Part of the width of the ranges that robots differ by."""
+    """Fraction of the width of the ranges that robots differ by."""

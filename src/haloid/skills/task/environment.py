@@ -170,7 +170,7 @@ class TrackingEnvironment:
         return result
 
     def _command(self, target_rad: np.ndarray) -> Command:
-        """What the servos are told in a control step, in the coordinates of the joints."""
+        """The servos' commands in a control step, in the coordinates of the joints."""
         simulation = self.simulation
         command: Command = [(target_rad - self.encoder_bias, self._substeps)]
         for transform in self.config.transforms:

@@ -62,7 +62,7 @@ class TrackedRobot:
     servos: Callable[[TrackedRobot, int], Servos] | None = None
     """Makes the servos of this many robots; None: the model's own."""
     strength: np.ndarray | float = 1.0
-    """(n,) what the servos' gains really are, as a part of what they are told to be."""
+    """(n,) true gains of the servos, as a fraction of the commanded ones."""
 
     @property
     def action_scale_rad(self) -> np.ndarray:

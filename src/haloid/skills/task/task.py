@@ -81,7 +81,7 @@ class TaskConfig:
     clamp: str | None = None
     """A foot that is held fixed where the motion has it, as for exploration (HALO III-A)."""
     noise: float = 1.0
-    """Of the observations, as a part of mjlab's."""
+    """Of the observations, as a fraction of mjlab's."""
     delay_s: float = 0.0
     """From a policy's targets to the servos, in whole physics steps."""
     state_estimation: bool = False

@@ -35,7 +35,7 @@ def load_checkpoint(folder: Path) -> dict[str, Any]:
     except Exception as error:
         reason = one_line(error)
         raise HaloidError(
-            f"{file} is not a checkpoint that can be read: {reason}. Train anew into another folder"
+            f"{file} is not a checkpoint that can be read: {reason}. Start again in another folder"
         ) from error
 
 

@@ -24,7 +24,7 @@ class Curriculum:
     hardest: float = 1.0
     """The level it may rise to: 1 is all of mjlab's disturbances."""
     noise: float = 1.0
-    """Of the observations, as a part of mjlab's; it does not change."""
+    """Of the observations, as a fraction of mjlab's; it does not change."""
     level: float = 0.0
 
     def update(self, failures_a_s: float) -> None:

@@ -43,7 +43,7 @@ class TrackingVecEnv(VecEnv):
         return {"environment": self.environment.state(), "observed": observed}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """The observation is kept as it was: making it anew would draw its noise again."""
+        """The observation is kept as it was: making it again would draw new noise."""
         self.environment.load_state(state["environment"])
         self._observations = TensorDict(dict(state["observed"]), batch_size=[self.num_envs])
 
