@@ -6,10 +6,12 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("mjbatch")
 
+import torch
 from tests.gap.delta.known_gap import CLIPS, known_network, recorded_with
 
 from haloid.gap.delta.action import DeltaAction
-from haloid.gap.delta.inverse import Compensation, fixed_point, gradient_search
+from haloid.gap.delta.inverse import MOST_RAD, Compensation, fixed_point, gradient_search
+from haloid.gap.delta.networks import joint_terms
 from haloid.gap.replays.simulator import Simulator, States
 from haloid.skills.task.robot import tracked_robot
 from haloid.skills.task.transforms import Now
@@ -32,3 +34,19 @@ def test_a_compensated_robot_does_what_the_simulator_would(solve, off_rad):
     real, _ = simulator.after(states, action.targets(states, sent_rad))
     plain, _ = simulator.after(states, action.targets(states, wanted_rad))
     assert np.abs(real - simulated).max() < 0.1 * np.abs(plain - simulated).max()
+
+
+def test_an_iteration_that_diverges_does_not_reach_the_servos():
+    robot = tracked_robot()
+    network = joint_terms(robot)
+    with torch.no_grad():
+        network.coefficients[:, 7] = 50.0  # Δ grows with the square of the servo's error
+    qpos = np.zeros((2, robot.model.nq))
+    qpos[:, 3] = 1.0
+    qpos[:, 7:] = robot.default_joint_pos_rad
+    now = Now(qpos, np.zeros((2, robot.model.nv)), qpos[:, 7:], np.ones(2, dtype=int), 0.005, np.random.default_rng(0))
+    action, wanted_rad = DeltaAction(network, robot.default_joint_pos_rad), qpos[:, 7:] + 0.3
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert not np.isfinite(fixed_point(action, States(now.qpos, now.qvel, now.held_rad), wanted_rad)).all()
+        ((sent_rad, _),) = Compensation(action, fixed_point)([(wanted_rad, 4)], now)
+    assert np.abs(sent_rad - wanted_rad).max() <= MOST_RAD + 1e-12

@@ -18,6 +18,8 @@ from haloid.gap.replays.simulator import States
 from haloid.skills.task.transforms import Command, Now
 
 Solve = Callable[[DeltaAction, States, np.ndarray], np.ndarray]
+MOST_RAD = 0.5
+"""No target is changed by more: an iteration that diverges must not reach a servo."""
 
 
 def fixed_point(action: DeltaAction, states: States, wanted_rad: np.ndarray, iterations: int = 10) -> np.ndarray:
@@ -55,4 +57,8 @@ class Compensation:
 
     def __call__(self, command: Command, now: Now) -> Command:
         states = States(now.qpos, now.qvel, now.held_rad)
-        return [(self._solve(self._action, states, target_rad), steps) for target_rad, steps in command]
+        return [(target_rad + self._change_rad(states, target_rad), steps) for target_rad, steps in command]
+
+    def _change_rad(self, states: States, target_rad: np.ndarray) -> np.ndarray:
+        change = self._solve(self._action, states, target_rad) - target_rad
+        return np.clip(np.nan_to_num(change), -MOST_RAD, MOST_RAD)
