@@ -20,8 +20,9 @@ from haloid.robots.entries import DEFAULT_ROBOT
 class Train:
     """Learn a delta model: what must be added to targets, or to states, so that the simulator does what the robot did.
 
-    Writes delta.pt and delta.onnx to the folder, and prints how far replays of the rollouts end from the real robot,
-    without and with it. With --held-out, motions that are not learned from are replayed.
+    Writes delta.pt, delta.onnx and joints.png (how much every joint is corrected) to the folder, and prints how far
+    replays of the rollouts end from the real robot, without and with it. With --held-out, motions that are not learned
+    from are replayed.
 
     Examples:
         haloid delta train --rollouts out/real -o out/delta
@@ -58,11 +59,14 @@ class Train:
 
 def run(config: Train) -> None:
     require_extra("delta train", "learn", "torch", "mjbatch", "onnx")
+    from haloid.gap.delta.action import DeltaAction
     from haloid.gap.delta.files import export_onnx, save_delta
     from haloid.gap.delta.learn import correction_of, learn
     from haloid.gap.replays.data import read_real_data
     from haloid.gap.replays.open_loop import open_loop
+    from haloid.gap.replays.simulator import States
     from haloid.outputs import atomic_directory
+    from haloid.report.delta import delta_by_joint
     from haloid.skills.task.robot import tracked_robot
     from haloid.skills.training.checkpoint import FILE as CHECKPOINT
 
@@ -102,6 +106,11 @@ def run(config: Train) -> None:
             found = open_loop(robot, judged, methods, windows=64, threads=config.threads, say=say)
         save_delta(model, folder)
         export_onnx(model, folder / "delta.onnx")
+        written = ["delta.pt", "delta.onnx"]
+        if isinstance(action := correction_of(model), DeltaAction):
+            delta_rad = action.delta_rad(States(judged.qpos, judged.qvel, judged.held_rad), judged.target_rad)
+            delta_by_joint(robot.joint_names, delta_rad).savefig(folder / "joints.png", dpi=150)
+            written.append("joints.png")
     if config.method == "ppo":
         (checkpoints / CHECKPOINT).unlink(missing_ok=True)
         with suppress(OSError):  # it is not there, or holds something else
@@ -109,5 +118,5 @@ def run(config: Train) -> None:
     what = f"held-out {', '.join(config.held_out)}" if config.held_out else "the rollouts that it learned from"
     console.results.print(f"Replays of {what}:", soft_wrap=True)
     console.print_table(open_loop_table(found))
-    for name in ("delta.pt", "delta.onnx"):
+    for name in written:
         console.wrote(config.out / name)

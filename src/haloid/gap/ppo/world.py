@@ -17,7 +17,7 @@ from haloid.errors import HaloidError
 from haloid.gap.delta.features import features
 from haloid.gap.delta.linearise import difference
 from haloid.gap.ppo.rewards import SOFT_TORQUE, WEIGHTS, body_rows, reward_terms
-from haloid.gap.replays.data import RealData
+from haloid.gap.replays.data import RealData, too_short
 from haloid.gap.replays.simulator import Simulator, States, recorded
 from haloid.skills.task.environment import STEP_S
 from haloid.skills.task.reference import Poses
@@ -40,9 +40,7 @@ class ReplayWorld(VecEnv):
         """Windows of `horizon` control steps; `joints` are the columns that are corrected."""
         self._firsts = data.windows(horizon, stride=1)
         if not len(self._firsts):
-            raise HaloidError(
-                f"no clip lasts {horizon * STEP_S:g} s before its fall, the length of a replay. Collect longer clips"
-            )
+            raise HaloidError(too_short(horizon))
         self.num_envs, self.num_actions, self.max_episode_length = robots, len(joints), horizon
         self.episode_length_buf = torch.zeros(robots, dtype=torch.long)
         self.device, self.cfg = "cpu", {}

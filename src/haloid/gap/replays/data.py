@@ -66,6 +66,10 @@ class RealData:
         )
 
 
+def too_short(steps: int) -> str:
+    return f"no clip lasts {steps / CONTROL_HZ:g} s before its fall, the length of a replay. Collect longer clips"
+
+
 def real_data(rollouts: Sequence[Rollout], robot: TrackedRobot, names: Sequence[str] = ()) -> RealData:
     """The rollouts in the coordinates of `robot`; refuses what was not recorded on such a robot."""
     if not rollouts:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haloid.gap.replays.data import RealData
+from haloid.errors import HaloidError
+from haloid.gap.replays.data import RealData, too_short
 from haloid.gap.replays.simulator import Correction, Simulator, recorded, replay
 from haloid.skills.task.reference import CONTROL_HZ, Poses
 from haloid.skills.task.robot import TrackedRobot
@@ -76,6 +77,8 @@ def open_loop(
 def chosen_windows(data: RealData, steps: int, windows: int, seed: int) -> np.ndarray:
     """Some of all windows, in the order of rows, drawn without preference."""
     firsts = data.windows(steps, stride=max(steps // 5, 1))
+    if not len(firsts):
+        raise HaloidError(too_short(steps))
     if len(firsts) > windows:
         firsts = np.sort(np.random.default_rng(seed).choice(firsts, windows, replace=False))
     return firsts
