@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 from tests.identify.arm import ARM, SHAKE, lab_arm, write_arm
@@ -11,7 +12,9 @@ from haloid.identify.doubts import drag_of
 from haloid.identify.results.answer import answer
 from haloid.identify.stages import Identification, Settings, identify
 from haloid.lab.aging import Aging
+from haloid.lab.built import BuiltRobot
 from haloid.lab.loads import RigidLoad, bar, sphere
+from haloid.lab.play import Simulate, in_mujoco
 from haloid.lab.record import design, record
 from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors
@@ -33,7 +36,9 @@ def sound(folder) -> str:
     return write_arm(folder)
 
 
-def run_of(folder: Path, sound: str, seed: int, loads=(), was: str = "", really: str = "") -> Recording:
+def run_of(
+    folder: Path, sound: str, seed: int, loads=(), was: str = "", really: str = "", simulate: Simulate = in_mujoco
+) -> Recording:
     """Commands for a sound arm, played on one that is not; the recording tells of the sound one."""
     robot = lab_arm(sound, loads, AGING)
     reference = design(robot, SHAKE, seed)
@@ -42,7 +47,26 @@ def run_of(folder: Path, sound: str, seed: int, loads=(), was: str = "", really:
         broken = folder / "broken.xml"
         broken.write_text(ARM.replace(was, really))
         robot = lab_arm(str(broken), loads, AGING)
-    return replace(record(robot, NOISY, reference, seed=seed)[0], robot=sound)
+    return replace(record(robot, NOISY, reference, seed=seed, simulate=simulate)[0], robot=sound)
+
+
+def with_contact(built: BuiltRobot, start_rad: np.ndarray, control: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    built.model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    return in_mujoco(built, start_rad, control)
+
+
+def with_a_slip(built: BuiltRobot, start_rad: np.ndarray, control: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Half way the clamp turns by 0.1 rad: gravity does, as the arm feels it."""
+    model, data = built.model, mujoco.MjData(built.model)
+    data.qpos[built.qpos_of] = start_rad
+    q_rad, dq_rad_s = np.empty_like(control), np.empty_like(control)
+    for step, command in enumerate(control):
+        if step == len(control) // 2:
+            model.opt.gravity[:] = 9.81 * np.array([np.sin(0.1), 0.0, -np.cos(0.1)])
+        q_rad[step], dq_rad_s[step] = data.qpos[built.qpos_of], data.qvel[built.dof_of]
+        data.ctrl[built.actuator_of] = command
+        mujoco.mj_step(model, data)
+    return q_rad, dq_rad_s
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +92,13 @@ def test_a_jammed_joint_is_named(folder, sound, unloaded):
 
 
 def test_links_that_touch_are_named(folder, sound, unloaded):
-    elbow = '<joint name="elbow" axis="1 0 0"/>'
-    blocked = run_of(folder, sound, 2, (BALL,), elbow, '<joint name="elbow" axis="1 0 0" range="-2 1.3"/>')
+    """The hand meets a guard on the upper arm when the elbow bends by 1.29 rad."""
+    hand, upper = '<joint name="wrist" axis="0 1 0"/>', '<joint name="shoulder" axis="0 1 0"/>'
+    guard = '<geom type="box" size="0.1 0.02 0.15" pos="0 0.3 -0.37"/>'
+    with_geoms = ARM.replace(hand, f'{hand}<geom type="sphere" size="0.04"/>').replace(upper, f"{upper}{guard}")
+    blocked = run_of(folder, sound, 2, (BALL,), ARM, with_geoms, with_contact)
+    free = run_of(folder, sound, 2, (BALL,), ARM, with_geoms)
+    assert 0.02 < np.abs(blocked.q_rad - free.q_rad)[:, 1].max() < 0.5
     assert "elbow" in doubts_of(identify([unloaded], [blocked], SETTINGS), "stage 2: no model explains the readings of")
 
 
@@ -77,6 +106,13 @@ def test_a_clamp_that_slips_is_noticed(folder, sound, unloaded):
     runs = [run_of(folder, sound, 2, (BALL,))]
     runs.append(run_of(folder, sound, 3, (BALL,), 'name="base" pos="0 0 1.5"', 'name="base" euler="0 0.1 0"'))
     assert "shoulder" in doubts_of(identify([unloaded], runs, SETTINGS), "stage 2: no model explains the readings of")
+
+
+def test_a_clamp_that_slips_during_a_run_is_noticed(folder, sound, unloaded):
+    slipped = run_of(folder, sound, 2, (BALL,), simulate=with_a_slip)
+    assert "shoulder" in doubts_of(
+        identify([unloaded], [slipped], SETTINGS), "stage 2: no model explains the readings of"
+    )
 
 
 @pytest.mark.parametrize("factor", [0.8, 1.1])

@@ -17,7 +17,7 @@ from haloid.identify.replay import Replay, mean_rms
 from haloid.identify.replay import replay as play
 from haloid.outputs import atomic_directory
 from haloid.recordings.recording import Recording
-from haloid.report.calibration import TITLE, calibration_sections, lead, servo_table
+from haloid.report.calibration import TITLE, calibration_sections, lead, servo_table, summary_lines
 from haloid.report.html.page import render
 from haloid.report.html.parts import Table
 from haloid.report.replay import by_joint, by_run
@@ -63,7 +63,7 @@ class Calibrated:
         (folder / "report.html").write_text(self._page, encoding="utf-8")
 
     def __repr__(self) -> str:
-        return "\n".join([*map(plain_text, self.tables), lead(self.found)])
+        return "\n".join([*map(plain_text, self.tables), *summary_lines(self.found)])
 
     def _repr_html_(self) -> str:
         return framed(self._page, TITLE)

@@ -10,7 +10,7 @@ from haloid.identify.calibration.calibrate import Calibration
 from haloid.identify.calibration.files import joint_estimates
 from haloid.identify.calibration.lone_joint import KINDS
 from haloid.identify.replay import mean_rms
-from haloid.report.html.parts import KeyNumbers, Section, Table, Text
+from haloid.report.html.parts import KeyNumbers, Note, Section, Table, Text
 from haloid.report.plots import joint_curves
 
 TITLE = "The servos as they are"
@@ -32,6 +32,12 @@ def lead(found: Calibration) -> str:
         f"Replayed from its first state, the calibrated robot strays {1e3 * mean_rms(played):.1f} mrad rms {seen}, "
         f"against {1e3 * mean_rms(nominal):.1f} mrad for the nominal one."
     )
+
+
+def summary_lines(found: Calibration) -> list[str]:
+    """For the screen: the gap, how many readings were foreseen, and every doubt."""
+    foreseen = f"{100 * found.coverage95:.0f} % of the readings are in the 95 % interval of their prediction."
+    return [lead(found), foreseen, *(f"warning: {doubt}" for doubt in found.doubts)]
 
 
 def servo_table(found: Calibration) -> Table:
@@ -95,7 +101,7 @@ def calibration_sections(found: Calibration, tables: list[Table]) -> list[Sectio
         "MuJoCo."
     )
     return [
-        Section("The gap that is left", [numbers, *tables]),
+        Section("The gap that is left", [numbers, *(Note(f"{doubt}.") for doubt in found.doubts), *tables]),
         Section("The servos", [method, servo_table(found)]),
         Section("Whole runs", figures),
     ]

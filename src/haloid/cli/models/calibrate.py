@@ -41,7 +41,7 @@ def run(config: Config) -> None:
     from haloid.api.calibration import calibrate
     from haloid.cli.models.replay import open_logs
     from haloid.outputs import atomic_directory
-    from haloid.report.calibration import lead
+    from haloid.report.calibration import summary_lines
 
     with atomic_directory(config.out) as folder:
         recordings = open_logs(config.logs, config.robot)
@@ -51,10 +51,8 @@ def run(config: Config) -> None:
             found.write_into(folder)
     for table in found.tables:
         console.print_table(table)
-    console.results.print(lead(found.found))
-    console.results.print(
-        f"{100 * found.found.coverage95:.0f} % of the readings are in the 95 % interval of their prediction."
-    )
+    for line in summary_lines(found.found):
+        console.results.print(line)
     console.wrote(config.out / "result.json")
     console.wrote(config.out / "report.html")
     console.next_command("replay", config.out, config.logs[0], *(["--robot", config.robot] if config.robot else []))

@@ -19,7 +19,7 @@ def run_arm(out: Path, seed: int) -> None:
     from haloid.outputs import atomic_directory
     from haloid.recordings.files.write import write_recording
     from haloid.report import Section, Text, write_report
-    from haloid.report.calibration import calibration_sections, lead, truth_table
+    from haloid.report.calibration import calibration_sections, lead, summary_lines, truth_table
     from haloid.report.replay import by_run
     from haloid.robots.patch import write_patch
 
@@ -46,10 +46,8 @@ def run_arm(out: Path, seed: int) -> None:
             write_report(folder / "report.html", "A simulated SO-101 and its servos", lead(found), sections)
     console.print_table(truth_table(found, arm.joints, _SHOWN))
     console.print_table(by_run(*found.judged))
-    console.results.print(lead(found))
-    console.results.print(
-        f"{100 * found.coverage95:.0f} % of the readings are in the 95 % interval of their prediction."
-    )
+    for line in summary_lines(found):
+        console.results.print(line)
     inside = [row[-1] for row in compared.texts() if row[-1]]
     console.results.print(f"{inside.count('yes')} of {len(inside)} true values are in their 95 % intervals.")
     console.wrote(out / "result" / "result.json")

@@ -14,6 +14,7 @@ import numpy as np
 
 from haloid.engines.simulate import SOLVER_TOLERANCE
 from haloid.errors import HaloidError
+from haloid.identify.calibration.doubts import doubts_of
 from haloid.identify.calibration.fit import Say, ServoFit, fit_servos
 from haloid.identify.calibration.lone_joint import cut_windows
 from haloid.identify.calibration.spread import Spread, fit_spread
@@ -62,6 +63,8 @@ class Calibration:
     spread: Spread
     timestep_s: float
     seconds: float
+    doubts: tuple[str, ...] = ()
+    """Why the answer should not be trusted, by joint and run."""
 
     @property
     def patch(self) -> Patch:
@@ -108,6 +111,8 @@ def calibrate(
         "nominal_train": replay_nominal(train),
         "nominal_heldout": replay_nominal(held_out) if held_out else [],
     }
+    spread = fit_spread(train, replays["train"])
+    found_doubts = doubts_of(fit, spread, [*train, *held_out], replays["train"] + replays["heldout"])
     nominal = simulator.nominal
     return Calibration(
         settings=settings,
@@ -123,9 +128,10 @@ def calibrate(
         train=train,
         held_out=held_out,
         replays=replays,
-        spread=fit_spread(train, replays["train"]),
+        spread=spread,
         timestep_s=windows.timestep_s,
         seconds=time.monotonic() - started,
+        doubts=tuple(found_doubts),
     )
 
 

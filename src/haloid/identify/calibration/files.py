@@ -75,6 +75,7 @@ def result_document(found: Calibration, folder: Path) -> dict[str, Any]:
             }
             for name in unseen
         ],
+        "doubts": list(found.doubts),
         "seconds": round(found.seconds, 3),
         "engine": "one joint at a time",
         "timestep": found.timestep_s,
