@@ -64,3 +64,13 @@ def test_a_robot_that_drifts_too_far_away_ends_its_episode_where_that_is_asked_f
     assert terms(moment, 1.0).termination_terms["drift"].tolist() == [False, False, True]
     assert not terms(moment, 1.2).termination_terms["drift"].any()
     assert "drift" not in replace(terms, farthest_m=None)(moment, 1.0).termination_terms
+
+
+def test_a_foot_may_be_put_down_where_only_distance_ends_an_episode():
+    frame = some_poses(3, 4)
+    lower = np.zeros_like(frame.body_pos_w)
+    lower[:, 0, 2] = 0.2, 0.4, 0.6
+    moment = Moment(replace(frame, body_pos_w=frame.body_pos_w - lower), frame, np.zeros((3, 0)), np.zeros((3, 0)))
+    terms = TrackingTerms(ANCHOR, np.array([0]), np.zeros((0, 2)), WEIGHTS)
+    assert terms(moment, 1.0).termination_terms["ee_body_pos"].tolist() == [False, True, True]
+    assert replace(terms, farthest_m=0.5)(moment, 1.0).termination_terms["ee_body_pos"].tolist() == [False, False, True]

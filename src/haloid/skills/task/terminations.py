@@ -6,7 +6,7 @@
 | anchor_ori | gravity's z in the anchor's frame is off by more than 0.8 |
 | ee_body_pos | an ankle's or wrist's height, reference carried along, is off by more than 0.25 m |
 
-A termination curriculum multiplies the three thresholds by a factor that falls to 1.
+A termination curriculum multiplies the three thresholds by a factor that falls to 1. A task may allow more than 0.25 m.
 """
 
 import numpy as np
@@ -18,16 +18,22 @@ GRAVITY = 0.8
 
 
 def termination_terms(
-    robot: Poses, frame: Poses, carried_pos_w: np.ndarray, anchor: int, end_effectors: np.ndarray, factor: float = 1.0
+    robot: Poses,
+    frame: Poses,
+    carried_pos_w: np.ndarray,
+    anchor: int,
+    end_effectors: np.ndarray,
+    factor: float = 1.0,
+    height_m: float = HEIGHT_M,
 ) -> dict[str, np.ndarray]:
     """(N,) bool by term; `end_effectors` are rows of the tracked bodies."""
     height = np.abs(frame.body_pos_w[:, anchor, 2] - robot.body_pos_w[:, anchor, 2])
     gravity = np.abs(_up_z(frame.body_quat_w[:, anchor]) - _up_z(robot.body_quat_w[:, anchor]))
     ends = np.abs(carried_pos_w[:, end_effectors, 2] - robot.body_pos_w[:, end_effectors, 2])
     return {
-        "anchor_pos": np.greater(height, HEIGHT_M * factor),
+        "anchor_pos": np.greater(height, height_m * factor),
         "anchor_ori": np.greater(gravity, GRAVITY * factor),
-        "ee_body_pos": np.any(ends > HEIGHT_M * factor, axis=1),
+        "ee_body_pos": np.any(ends > height_m * factor, axis=1),
     }
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from haloid.skills.task.reference import Poses
 from haloid.skills.task.rewards import WEIGHTS, reward_terms
 from haloid.skills.task.robot import TrackedRobot
-from haloid.skills.task.terminations import termination_terms
+from haloid.skills.task.terminations import HEIGHT_M, termination_terms
 from haloid.trajectories.rotations import apply, heading, inverse, multiply
 
 
@@ -59,12 +59,13 @@ class TrackingTerms:
     """(n, 2)"""
     weights: Mapping[str, float]
     farthest_m: float | None = None
-    """Mean distance of the tracked bodies from the reference that ends an episode; None, as in mjlab: none does."""
+    """Mean distance of the tracked bodies from the reference that ends an episode, and heights too; None: mjlab's."""
 
     def __call__(self, moment: Moment, slack: float) -> Verdict:
         robot, frame = moment.robot, moment.frame
         carried = carried_along(robot, frame, self.anchor)
-        ends = termination_terms(robot, frame, carried[0], self.anchor, self.end_effectors, slack)
+        height_m = HEIGHT_M if self.farthest_m is None else self.farthest_m
+        ends = termination_terms(robot, frame, carried[0], self.anchor, self.end_effectors, slack, height_m)
         if self.farthest_m is not None:
             distance_m = np.linalg.norm(frame.body_pos_w - robot.body_pos_w, axis=-1).mean(axis=-1)
             ends["drift"] = distance_m > self.farthest_m * slack
