@@ -100,6 +100,9 @@ def test_residuals_tell_how_well_it_fits(found):
     assert told.rms_rad["nominal"] > 20 * told.rms_rad["heldout"]
     assert told.validation.fragments.count == identification.loaded.held_out.sum() == 2
     assert told.white and told.converged
+    assert 0.85 < told.coverage95 < 0.99
+    held = np.abs(told.validation.identified_rad) / told.noise_rad
+    assert told.coverage95 == pytest.approx(np.mean(held < 1.96), abs=0.02)
     np.testing.assert_allclose(told.noise_rad, 5e-4, rtol=0.2)
 
 

@@ -82,6 +82,9 @@ class Answer:
     converged: bool
     doubts: tuple[str, ...] = ()
     """Why the answer should not be trusted, by the names of joints and parameters."""
+    coverage95: float | None = None
+    """Share of the held-out readings within 1.96 times their joint's noise of what the model says; None for the
+    Cartesian loss, which has no noise by joint."""
 
     @property
     def white(self) -> bool:
@@ -118,7 +121,12 @@ def answer(found: Identification) -> Answer:
         payload_blind=payload_blind,
         converged=stage2.converged and (found.stage1 is None or found.stage1.converged),
         doubts=found.doubts,
+        coverage95=_coverage95(validation.identified_rad, stage2.noise_rad),
     )
+
+
+def _coverage95(residuals_rad: np.ndarray, noise_rad: np.ndarray | None) -> float | None:
+    return None if noise_rad is None else float(np.mean(np.abs(residuals_rad) <= NORMAL_95 * noise_rad))
 
 
 def _estimates(found: Identification) -> dict[str, tuple[float, float]]:

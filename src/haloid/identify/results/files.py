@@ -177,6 +177,7 @@ def result_document(
             "residual_lag1": answer.lag1,
             "residual_white": answer.white,
             "noise_rad": None if answer.noise_rad is None else dict(_by_joint(found, answer.noise_rad)),
+            "coverage95": answer.coverage95,
         },
         **_contact(found),
         "identifiability": [

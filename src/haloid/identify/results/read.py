@@ -59,6 +59,7 @@ def answer_of(document: dict[str, Any]) -> Answer:
         payload_blind=[spot for spot, about in blind if about == "payload"],
         converged=document["status"] == "converged",
         doubts=tuple(document.get("doubts", ())),
+        coverage95=fit.get("coverage95"),
     )
 
 
