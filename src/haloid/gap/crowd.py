@@ -162,7 +162,12 @@ class Crowd:
 
     def step(self, heard_rad: np.ndarray) -> None:
         """Drives each robot by its row of commands (B, steps, n), one for every physics step."""
+        self.run(heard_rad)
+
+    def run(self, heard_rad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same, with q and dq (B, steps, n) after every physics step."""
         control = np.zeros((len(self), heard_rad.shape[1], self.models[0].nu))
         control[..., self.actuators] = heard_rad
         after, _ = rollout.rollout(self.models, self._data, self.state, control)
         self.state = np.array(after[:, -1])
+        return after[..., self._qpos], after[..., self._qvel]

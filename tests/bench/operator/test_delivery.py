@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 
 from haloid.bench.operator.delivery import COLUMNS, draw_delivery, hand_places, held_rows, outcome
-from haloid.gap.crowd import payload_links
-from haloid.gap.dataset.generate import MOST_STATIC_SHARE, arms_base
-from haloid.gap.dataset.twin import Twins
+from haloid.gap.crowd import BaseModels, payload_links
+from haloid.gap.dataset.generate import arms_base
+from haloid.gap.dataset.twin import MOST_SHARE, Twins
 from haloid.lab.motors.wear import Wear
 from haloid.robots.load import load_spec
 
 
 @pytest.fixture(scope="module")
 def path() -> np.ndarray:
-    return draw_delivery(np.random.default_rng(3), Twins(arms_base(), Wear()), 3.0, 50.0)
+    return draw_delivery(np.random.default_rng(3), Twins(arms_base(), Wear()), BaseModels(arms_base()), 3.0, 50.0)
 
 
 def test_a_delivery_holds_twice_and_can_be_borne(path: np.ndarray):
@@ -24,7 +24,7 @@ def test_a_delivery_holds_twice_and_can_be_borne(path: np.ndarray):
     assert np.abs(np.diff(path, axis=0)).max() * 50 < 2.5
     first, second = path[held][0], path[held][-1]
     assert np.abs(first - path[0]).max() > 0.3 and np.abs(second - first).max() > 0.3
-    assert Twins(arms_base(), Wear()).static_share(path, 3.0) <= MOST_STATIC_SHARE
+    assert Twins(arms_base(), Wear()).torque_share(BaseModels(arms_base()), path, 3.0, 50.0) <= MOST_SHARE
 
 
 def test_places_are_those_of_the_robots_own_file(path: np.ndarray):

@@ -9,9 +9,12 @@ import pytest
 from tests.recordings.words import assert_words
 
 from haloid.errors import HaloidError
+from haloid.gap.crowd import BaseModels
 from haloid.gap.dataset.files import load_dataset, read_card
-from haloid.gap.dataset.generate import ARMS, DatasetSettings, generate
+from haloid.gap.dataset.generate import ARMS, DatasetSettings, arms_base, generate
 from haloid.gap.dataset.pairs import Dataset, q_dis_rad
+from haloid.gap.dataset.twin import MOST_SHARE, Twins
+from haloid.lab.motors.wear import Wear
 from haloid.robots.description import describe
 
 SMALL = DatasetSettings(sequences=8, frames=12, part_sequences=4, rates_hz=(50.0,))
@@ -46,6 +49,21 @@ def test_both_sides_start_alike_and_part(dataset: Dataset):
     assert 1e-4 < gap[0] < gap[3]
     assert all(np.ptp(pair.target_rad[:, ~pair.moving], axis=0).max(initial=0) == 0 for pair in dataset.pairs)
     assert all(pair.temperature_c.min() > 25 for pair in dataset.pairs)
+
+
+def test_what_a_motion_takes_of_a_motor_counts_its_movement():
+    base = arms_base()
+    twins, models = Twins(base, Wear()), BaseModels(base)
+    hanging = np.zeros((60, 10))
+    elbow = base.joint_names.index("left_elbow_joint")
+    still = twins.torque_share(models, hanging, 0.0, 50.0)
+    jumped = hanging.copy()
+    jumped[30:, elbow] = 0.15
+    jump = 0.15 * base.gains.kp["left_elbow_joint"] / twins.effort_nm[elbow]
+    assert still < 0.3
+    assert abs(twins.torque_share(models, jumped, 0.0, 50.0) - jump) < still + 0.01
+    sideways = np.tile(np.array([0, 1.5, 0, 0, 0, 0, -1.5, 0, 0, 0]), (60, 1))
+    assert twins.torque_share(models, sideways, 6.0, 50.0) > MOST_SHARE
 
 
 def test_the_same_seed_gives_the_same_data_after_a_stop(folder: Path, tmp_path: Path):

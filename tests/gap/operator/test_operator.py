@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.gap.tiny_arm import SOFTNESS, tiny_dataset
+from tests.gap.tiny_arm import SOFTNESS, gains, tiny_dataset
 from tests.recordings.words import assert_words
 
 pytest.importorskip("torch")
@@ -21,7 +21,14 @@ from haloid.gap.operator import run_folder
 from haloid.gap.operator.corrected import corrected_runs, mean_q_dis_rad
 from haloid.gap.operator.frames import Frames, build_frames, delta_labels_rad
 from haloid.gap.operator.model import observation_of, read_operator, write_operator
-from haloid.gap.operator.networks import GapOperator, NetworkConfig, observe
+from haloid.gap.operator.networks import (
+    LEAST_BOUND_RAD,
+    GapOperator,
+    NetworkConfig,
+    make_network,
+    observation_size,
+    observe,
+)
 from haloid.gap.operator.run_folder import train_operator
 from haloid.gap.operator.simulated_step import SimulatedStep
 from haloid.gap.operator.train import TrainConfig, Training
@@ -142,6 +149,62 @@ def test_every_network_learns(frames: Frames, models: BaseModels, kind, history:
     )
     losses = [float(words.rsplit(" ", 1)[1]) for words, _ in training.run() if words.startswith("labels")]
     assert losses[-1] < 0.8 * losses[0]
+
+
+@pytest.mark.parametrize("kind", ["gaponet", "mlp", "transformer"])
+def test_a_delta_action_is_at_most_twice_that_of_the_data(kind):
+    network = make_network(2, NetworkConfig(kind))
+    network.features.fit(torch.randn(50, observation_size(2, 4)), torch.tensor([[0.1, 0.0], [-0.2, 0.0]]))
+    with torch.no_grad():
+        for weights in network.parameters():
+            weights.mul_(30.0)
+        most = network(100 * torch.randn(50, observation_size(2, 4))).abs().amax(0)
+    np.testing.assert_allclose(most, [0.4, LEAST_BOUND_RAD], rtol=0.01)
+
+
+def test_the_best_network_is_kept(frames: Frames, models: BaseModels):
+    training = Training(frames, models, TINY)
+    for words, _ in training.run():
+        if words.startswith("labels"):
+            learned = [one.detach().clone() for one in training.network.parameters()]
+        if words.startswith("whole runs, iteration 1 "):
+            with torch.no_grad():
+                for weights in training.network.parameters():
+                    weights.mul_(20.0)
+    for one, other in zip(training.network.parameters(), learned, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_run_that_is_lost_is_put_back_and_learned_from(
+    frames: Frames, models: BaseModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes its own log beside
+    training = Training(frames, models, TINY)
+    with torch.no_grad():
+        for weights in training.network.parameters():
+            weights.mul_(50.0)
+    training.network.features.most_rad[:] = 1e3
+    loss, lost = training._run_loss(training._usable[:8], 15)
+    loss.backward()
+    assert lost > 8 and 1 < loss.item() < 1e9
+    assert all(torch.isfinite(one.grad).all() for one in training.network.parameters() if one.grad is not None)
+
+
+def test_a_simulator_that_is_not_stable_is_refused(dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    wild = replace(dataset, base=replace(dataset.base, gains=gains(1e5)))
+    with pytest.raises(HaloidError) as caught:
+        train_operator(wild, TINY)
+    assert_words(
+        str(caught.value), "is not stable under these commands", "further than 0.5 rad", "calibrate its servos"
+    )
+
+
+def test_a_loss_that_is_no_number_ends_the_training(frames: Frames, models: BaseModels):
+    training = Training(frames, models, TINY)
+    training._labels_rad[5] = torch.nan
+    with pytest.raises(HaloidError, match=r"the training diverged: its loss is nan in labels, round 1\."):
+        list(training.run())
 
 
 def test_gaponet_has_the_papers_sizes():

@@ -19,8 +19,7 @@ from haloid.bench.operator.sizes import Say, Sizes
 from haloid.bench.outcome import Outcome, Target
 from haloid.extras import require_extra
 from haloid.gap.crowd import Base, BaseModels, payload_links
-from haloid.gap.dataset.generate import MOST_STATIC_SHARE
-from haloid.gap.dataset.twin import Twins
+from haloid.gap.dataset.twin import MOST_SHARE, Twins
 from haloid.lab.motors.wear import Wear
 from haloid.report import Table
 
@@ -56,9 +55,9 @@ def run(config: Delivery, say: Say) -> Outcome:
         "operator": (nominal, robots.operator("operator", nominal, NetworkConfig()).network),
         "both": (calibrated, robots.operator("both", calibrated, NetworkConfig()).network),
     }
-    twins = Twins(nominal, Wear())
+    twins, models = Twins(nominal, Wear()), BaseModels(nominal)
     rng = np.random.default_rng((config.seed, 17))
-    paths = np.stack([draw_delivery(rng, twins, max(PAYLOADS_KG), RATE_HZ) for _ in range(config.deliveries)])
+    paths = np.stack([draw_delivery(rng, twins, models, max(PAYLOADS_KG), RATE_HZ) for _ in range(config.deliveries)])
     reference = np.concatenate([paths] * len(PAYLOADS_KG))
     payload = np.repeat(PAYLOADS_KG, config.deliveries)
     units = np.full(len(payload), robots.unseen_unit)
@@ -76,7 +75,9 @@ def run(config: Delivery, say: Say) -> Outcome:
     return outcome(payload, offsets)
 
 
-def draw_delivery(rng: np.random.Generator, twins: Twins, payload_kg: float, rate_hz: float) -> np.ndarray:
+def draw_delivery(
+    rng: np.random.Generator, twins: Twins, models: BaseModels, payload_kg: float, rate_hz: float
+) -> np.ndarray:
     """(T, n) from a posture to a place and on to another, with holds, all within what the motors can bear."""
     middle, half = (twins.lower_rad + twins.upper_rad) / 2, 0.8 * (twins.upper_rad - twins.lower_rad) / 2
     moving, holding = round(_MOVE_S * rate_hz), round(_HOLD_S * rate_hz)
@@ -93,10 +94,10 @@ def draw_delivery(rng: np.random.Generator, twins: Twins, payload_kg: float, rat
         for start, end in itertools.pairwise(stops):
             path += [start + smooth * (end - start), np.repeat(end[None], holding, axis=0)]
         whole = np.concatenate(path)
-        needed = twins.static_share(whole, payload_kg)
+        needed = twins.torque_share(models, whole, payload_kg, rate_hz)
         if needed < least:
             best, least = whole, needed
-        if least <= MOST_STATIC_SHARE:
+        if least <= MOST_SHARE:
             break
     return best
 

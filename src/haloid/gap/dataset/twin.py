@@ -20,6 +20,8 @@ from haloid.robots.description import describe
 PHYSICS_STEP_S = 0.001
 SETTLE_S = 0.8
 """A robot holds its first target for this long before frame 0."""
+MOST_SHARE = 0.6
+"""Of a motor's torque that a motion may take; a worn motor passes on little more."""
 _USUAL_SPEED_RAD_S = 20.0
 
 
@@ -70,8 +72,7 @@ class Twins:
         count, rows, n = target_rad.shape
         steps = round(1 / rate_hz / PHYSICS_STEP_S)
         crowd = Crowd([self._model(float(kg)) for kg in payload_kg], self.base.joint_names)
-        gains = self.base.gains
-        kp, kd = (np.array([by[name] for name in self.base.joint_names]) for by in (gains.kp, gains.kd))
+        kp, kd = gain_arrays(self.base)
         train = worn_motors(
             kp,
             kd,
@@ -104,8 +105,28 @@ class Twins:
             true_q_rad=read["q"],
         )
 
-    def static_share(self, target_rad: np.ndarray, payload_kg: float) -> float:
-        """The largest share of a motor's torque that holding a posture of (T, n) takes."""
+    def torque_share(self, models: BaseModels, target_rad: np.ndarray, payload_kg: float, rate_hz: float) -> float:
+        """The largest share of a motor's torque that (T, n) targets take, standing still and in the simulator's replay.
+
+        A raised arm sags under its load, to where the load pulls harder: standing still on the targets is not enough.
+        """
+        still = self._static_share(target_rad, payload_kg)
+        if still > MOST_SHARE:
+            return still
+        settling = np.repeat(target_rad[:1], round(SETTLE_S * rate_hz), axis=0)
+        heard = models.heard_rad(np.concatenate([settling, target_rad]), rate_hz).reshape(1, -1, target_rad.shape[1])
+        crowd = models.crowd([payload_kg], rate_hz)
+        at_rest = target_rad[:1], np.zeros_like(target_rad[:1])
+        crowd.put(*at_rest)
+        q, dq = (
+            np.concatenate([first[:, None], path[:, :-1]], axis=1)
+            for first, path in zip(at_rest, crowd.run(heard), strict=True)
+        )
+        kp, kd = gain_arrays(models.base)
+        asked = (np.abs(kp * (heard - q) - kd * dq) / self.effort_nm)[:, len(settling) * models.steps(rate_hz) :]
+        return max(still, float(asked.max()))
+
+    def _static_share(self, target_rad: np.ndarray, payload_kg: float) -> float:
         model, most = self._model(payload_kg), 0.0
         data = mujoco.MjData(model)
         joints = [model.joint(name) for name in self.base.joint_names]
@@ -145,12 +166,20 @@ def servo_torque_nm(
     base: Base, target_rad: np.ndarray, q_rad: np.ndarray, dq_rad_s: np.ndarray, crowd: Crowd
 ) -> np.ndarray:
     """clip(kp·(target − q) − kd·dq)"""
-    kp, kd = (np.array([by[name] for name in base.joint_names]) for by in (base.gains.kp, base.gains.kd))
+    kp, kd = gain_arrays(base)
     model = crowd.models[0]
     limits = model.actuator_forcerange[crowd.actuators]
     wanted = kp * (target_rad - q_rad) - kd * dq_rad_s
     limited = model.actuator_forcelimited[crowd.actuators].astype(bool)
     return np.where(limited, np.clip(wanted, limits[:, 0], limits[:, 1]), wanted)
+
+
+def gain_arrays(base: Base) -> tuple[np.ndarray, np.ndarray]:
+    """kp and kd in the order of the joints."""
+    gains = base.gains
+    return np.array([gains.kp[name] for name in base.joint_names]), np.array(
+        [gains.kd[name] for name in base.joint_names]
+    )
 
 
 def acceleration_rad_s2(dq_rad_s: np.ndarray, rate_hz: float) -> np.ndarray:

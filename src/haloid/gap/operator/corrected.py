@@ -6,6 +6,7 @@ states alone; nothing of the real run but its first frame is used.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from haloid.gap.dataset.pairs import Pair, q_dis_rad
 from haloid.gap.operator.networks import Network, observe
 
 _BATCH = 128
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass
@@ -67,6 +69,7 @@ def _batch(network: Network | None, models: BaseModels, pairs: list[Pair], durat
     crowd = models.crowd(payload, rate)
     crowd.put(np.stack([pair.real.q_rad[0] for pair in pairs]), np.stack([pair.real.dq_rad_s[0] for pair in pairs]))
     q = np.empty_like(target)
+    unstable = np.zeros(len(pairs), bool)
     memory, delta = None, np.zeros_like(target[:, 0])
     for row in range(rows):
         q[:, row] = crowd.q_rad
@@ -78,7 +81,18 @@ def _batch(network: Network | None, models: BaseModels, pairs: list[Pair], durat
                 memory.push(*now)
             if row % duration == 0:
                 delta = network(memory.observation(payload)).numpy().astype(float)
+        before = crowd.state
         crowd.step(heard[:, row] + delta[:, None])
+        lost = ~np.isfinite(crowd.state).all(axis=1)
+        crowd.state[lost] = before[lost]
+        unstable |= lost
+    if unstable.any():
+        _LOG.warning(
+            "the simulator was not stable in %d of %d replays; each stayed where it was last. Calibrate its servos "
+            "first, or train the operator on more data",
+            unstable.sum(),
+            len(pairs),
+        )
     return [q[i, : len(pair)] for i, pair in enumerate(pairs)]
 
 

@@ -7,6 +7,9 @@ delta action of every joint, rad. The paper's Eq. 1 to 4:
     branch   B(x), n·16 numbers;  trunk  T(payload, command), n·16 numbers
     Δa_j = Σ_i B_ij·T_ij                               16 products for each joint
 
+No network asks for more than twice what any frame of its data did: a correction that feeds on its own mistakes stays
+one.
+
 All networks see the same features of the observation: q, and for each frame of the history how far it was from q, its
 velocity (finer near 0) and its servo error (target − q), each divided by its spread in the data.
 """
@@ -23,6 +26,8 @@ Kind = Literal["gaponet", "mlp", "transformer"]
 PRODUCTS = 16
 PROBES = 20
 PAYLOAD_UNIT_KG = 3.0
+LEAST_BOUND_RAD = 0.05
+"""What a joint may be corrected by even if its data asked for nothing."""
 SLOW_RAD_S = 0.03
 """Friction turns at speeds like this: velocities are seen as ±log(1 + |dq| / SLOW_RAD_S)."""
 
@@ -47,14 +52,24 @@ class Features(nn.Module):
     """The observation as the networks see it."""
 
     spread: torch.Tensor
+    most_rad: torch.Tensor
 
     def __init__(self, joints: int, history: int) -> None:
         super().__init__()
         self.joints, self.history = joints, history
         self.register_buffer("spread", torch.ones(4, joints))
+        self.register_buffer("most_rad", torch.ones(joints))
 
-    def fit(self, observation: torch.Tensor) -> None:
-        """Takes the spread of q, past motion, velocity and servo error from data; a still joint keeps a least one."""
+    def bounded(self, delta_rad: torch.Tensor) -> torch.Tensor:
+        """most·tanh(x / most)"""
+        return self.most_rad * torch.tanh(delta_rad / self.most_rad)
+
+    def fit(self, observation: torch.Tensor, labels_rad: torch.Tensor) -> None:
+        """Takes the spread of q, past motion, velocity and servo error from data; a still joint keeps a least one.
+
+        Bounds are twice the largest delta action (K, n) that the data asks for.
+        """
+        self.most_rad[:] = torch.clamp(2 * labels_rad.abs().amax(0), min=LEAST_BOUND_RAD)
         self.spread[:] = 1.0
         _, q, history = self.split(observation)
         least = torch.tensor([0.3, 0.005, 0.5, 0.01])
@@ -115,7 +130,7 @@ class GapOperator(nn.Module):
         seen = torch.cat([responses, known], dim=1) if self.config.branch == "both" else responses
         query = torch.cat([target, payload], dim=1) if self.config.payload else target
         products = self.branch(seen) * self.trunk(query)
-        return products.reshape(-1, self.joints, PRODUCTS).sum(dim=2)
+        return self.features.bounded(products.reshape(-1, self.joints, PRODUCTS).sum(dim=2))
 
 
 class Mlp(nn.Module):
@@ -131,7 +146,7 @@ class Mlp(nn.Module):
     def forward(self, observation: torch.Tensor) -> torch.Tensor:
         target, q, history, payload = self.features(observation)
         known = [target, q, history.flatten(1), *([payload] if self.config.payload else [])]
-        return self.layers(torch.cat(known, dim=1))
+        return self.features.bounded(self.layers(torch.cat(known, dim=1)))
 
 
 class Transformer(nn.Module):
@@ -153,7 +168,7 @@ class Transformer(nn.Module):
         target, q, history, payload = self.features(observation)
         now = self.now(torch.cat([target, q, *([payload] if self.config.payload else [])], dim=1))
         tokens = torch.cat([now[:, None], self.embed(history.flatten(2))], dim=1) + self.place
-        return self.out(self.encoder(tokens)[:, 0])
+        return self.features.bounded(self.out(self.encoder(tokens)[:, 0]))
 
 
 Network = GapOperator | Mlp | Transformer

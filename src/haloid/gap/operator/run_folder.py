@@ -51,7 +51,7 @@ def train_operator(
         frames = build_frames(models, dataset.pairs, lambda words, share: say(f"simulating, {words}", share))
     training = Training(frames, models, config)
     if folder is not None and (folder / STATE).is_file():
-        training.load_state_dict(_stored(folder / STATE))
+        _go_on(training, folder / STATE)
         say(f"going on with {training.stage}, {training.done} done", None)
     stored_s = time.monotonic()
     for words, share in training.run():
@@ -106,8 +106,8 @@ def _open(folder: Path, wanted: dict) -> bool:
     return False
 
 
-def _stored(file: Path) -> dict:
+def _go_on(training: Training, file: Path) -> None:
     try:
-        return torch.load(file, weights_only=True, map_location="cpu")
+        training.load_state_dict(torch.load(file, weights_only=True, map_location="cpu"))
     except Exception as error:
         raise HaloidError(f"{file} cannot be resumed ({one_line(error)}); delete it to start again") from error

@@ -4,24 +4,35 @@
     labels     the network learns the delta action of every frame, solved beforehand (`frames.delta_labels_rad`)
     whole runs the corrected simulator is run for a second from recorded states, and the network learns through it
 
-The last stage is what keeps errors from adding up: the network meets the states that it leads to itself.
+The last stage is what keeps errors from adding up: the network meets the states that it leads to itself. Gradients pass
+through the simulator, from a delta action to all later errors, and not through what the network sees: there its own
+feedback multiplies over a second of steps, and trainings went astray. A run that strays by more than `FAR_RAD` is put
+back onto the recording. Every few iterations the same runs are judged again; the best network of all is kept.
 """
 
 from __future__ import annotations
 
+import copy
 import json
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
+from haloid.errors import HaloidError
 from haloid.gap.crowd import BaseModels
 from haloid.gap.operator.frames import Frames, delta_labels_rad
 from haloid.gap.operator.networks import PROBES, GapOperator, Network, NetworkConfig, make_network, observe
 from haloid.gap.operator.simulated_step import SimulatedStep
 
 PROBE_RAD = 0.5
+FAR_RAD = 0.5
+"""A run with any joint further from the recording is lost."""
+JUDGED_EVERY = 10
+"""Iterations between two judgements of the whole runs."""
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -56,18 +67,19 @@ class Training:
         self.random = np.random.default_rng((config.seed, 11))
         self.stage, self.done = "sensors", 0
         self.losses: list[float] = []
+        self.least, self._best = np.inf, copy.deepcopy(self.network.state_dict())
         self._tensors = {
             name: torch.as_tensor(getattr(frames, name), dtype=torch.float32)
             for name in ("q_rad", "dq_rad_s", "target_rad", "payload_kg", "heard_rad", "by_state", "by_command")
         }
         self._usable = np.flatnonzero(frames.has_next)
-        self.network.features.fit(self._observations(self._usable[:: max(1, len(self._usable) // 5000)]))
+        self._labels_rad = torch.as_tensor(delta_labels_rad(frames)[self._usable], dtype=torch.float32)
+        few = slice(None, None, max(1, len(self._usable) // 5000))
+        self.network.features.fit(self._observations(self._usable[few]), self._labels_rad)
         self._optimizer = torch.optim.Adam(self.network.parameters(), lr=config.rate)
 
     def _observations(self, frames: np.ndarray) -> torch.Tensor:
-        rows = torch.as_tensor(self.frames.history(frames, self.config.network.history))
-        t = self._tensors
-        return observe(t["q_rad"][rows], t["dq_rad_s"][rows], t["target_rad"][rows], t["payload_kg"][rows[:, 0]])
+        return observe(*self._past(frames), self._tensors["payload_kg"][torch.as_tensor(frames)])
 
     def run(self) -> Iterator[tuple[str, float]]:
         """Yields a line about the progress and the share of the stage that is done."""
@@ -111,8 +123,7 @@ class Training:
         return (after * unit).reshape(len(frames), -1)
 
     def _learn_labels(self) -> Iterator[tuple[str, float]]:
-        frames = self._usable
-        labels = torch.as_tensor(delta_labels_rad(self.frames)[frames], dtype=torch.float32)
+        frames, labels = self._usable, self._labels_rad
         for epoch in range(self.done, self.config.label_epochs):
             total = []
             for rows in self._batches(len(frames)):
@@ -131,47 +142,93 @@ class Training:
         steps = min(round(config.window_s * f.rate_hz), int(np.diff(f.start).min()) - 1)
         ends = f.start[np.searchsorted(f.start, self._usable, side="right")]
         starts = self._usable[self._usable + steps < ends]
+        judged = np.random.default_rng(13).choice(starts, config.batch)
+        uncorrected = self._uncorrected(judged, steps)
+        if not self.done:
+            self._judge(judged, steps)
         for iteration in range(self.done, config.iterations):
             for group in self._optimizer.param_groups:
                 group["lr"] = self._rate(iteration)
             chosen = self.random.choice(starts, config.batch)
-            loss = self._run_loss(chosen, steps)
+            loss, _ = self._run_loss(chosen, steps)
             self.losses.append(self._step(loss))
             self.done = iteration + 1
+            if self.done % JUDGED_EVERY == 0 or self.done == config.iterations:
+                self._judge(judged, steps)
             recent = np.mean(self.losses[-20:])
             yield f"whole runs, iteration {iteration + 1} of {config.iterations}, loss {recent:.4f}", self._share()
+        self.network.load_state_dict(self._best)
+        if self.least > uncorrected:
+            _LOG.warning(
+                "the correction makes the runs it was trained on worse: their error is %.3g, without it %.3g. Train "
+                "for more iterations, or on more data",
+                self.least,
+                uncorrected,
+            )
+
+    @torch.no_grad()
+    def _judge(self, judged: np.ndarray, steps: int) -> None:
+        """Keeps the network if none was better on the same runs."""
+        error = float(self._run_loss(judged, steps)[0])
+        if error < self.least:
+            self.least, self._best = error, copy.deepcopy(self.network.state_dict())
+
+    @torch.no_grad()
+    def _uncorrected(self, judged: np.ndarray, steps: int) -> float:
+        """The error of the simulator alone; raises where it cannot follow the recording at all."""
+        loss, lost = self._run_loss(judged, steps, corrected=False)
+        if lost > 0.5 * steps * len(judged):
+            raise HaloidError(
+                f"the simulator that is to be corrected is not stable under these commands: in {lost} of "
+                f"{steps * len(judged)} steps from recorded states it went further than {FAR_RAD:g} rad astray. Replay "
+                "a log on it (haloid replay), and calibrate its servos or lower its time step first"
+            )
+        return float(loss)
 
     def _rate(self, iteration: int) -> float:
         """Rises for a while, since the first runs may go far astray, and falls to a twentieth."""
         return 0.7 * self.config.rate * min(1.0, (iteration + 1) / 20) * 0.05 ** (iteration / self.config.iterations)
 
-    def _run_loss(self, chosen: np.ndarray, steps: int) -> torch.Tensor:
+    def _run_loss(self, chosen: np.ndarray, steps: int, corrected: bool = True) -> tuple[torch.Tensor, int]:
+        """Of runs from the frames `chosen`, and how often one was lost and put back onto the recording."""
         t, f, h = self._tensors, self.frames, self.config.network.history
         payload = t["payload_kg"][torch.as_tensor(chosen)]
         crowd = self.models.crowd(f.payload_kg[chosen], f.rate_hz)
-        past = torch.as_tensor(f.history(chosen, h))
-        q_past, dq_past, target_past = (list(t[name][past].unbind(1)) for name in ("q_rad", "dq_rad_s", "target_rad"))
-        state = torch.cat([q_past[0], dq_past[0]], dim=1)
-        n, delta, losses = f.joints, torch.zeros_like(q_past[0]), []
+        past = self._past(chosen)
+        state = torch.cat([past[0][:, 0], past[1][:, 0]], dim=1)
+        n, delta, losses, times_lost = f.joints, torch.zeros(len(chosen), f.joints), [], 0
         for step in range(steps):
             row = torch.as_tensor(chosen + step)
-            if step % self.config.duration == 0:
-                q_h, dq_h, target_h = (torch.stack(frames[:h], dim=1) for frames in (q_past, dq_past, target_past))
-                delta = self.network(observe(q_h, dq_h, target_h, payload))
+            if corrected and step % self.config.duration == 0:
+                delta = self.network(observe(*past, payload))
             parts = (t["heard_rad"][row], t["by_state"][row], t["by_command"][row])
             state = SimulatedStep.apply(state, delta, *parts, crowd)
-            error = state[:, :n] - t["q_rad"][row + 1]
+            recorded = torch.cat([t["q_rad"][row + 1], t["dq_rad_s"][row + 1]], dim=1)
+            error = state[:, :n] - recorded[:, :n]
+            lost = ~(error.abs().amax(1, keepdim=True) < FAR_RAD) | ~torch.isfinite(state).all(1, keepdim=True)
+            error, state = torch.where(lost, FAR_RAD, error), torch.where(lost, recorded, state)
             losses.append(torch.nn.functional.smooth_l1_loss(error, torch.zeros_like(error), beta=0.01) / 0.01)
             losses.append(self.config.smallness * (delta / 0.05).square().mean())
-            for frames, new in (
-                (q_past, state[:, :n]),
-                (dq_past, state[:, n:]),
-                (target_past, t["target_rad"][row + 1]),
-            ):
-                frames.insert(0, new)
-        return torch.stack(losses).sum() / steps
+            seen = state.detach()
+            news = (seen[:, :n], seen[:, n:], t["target_rad"][row + 1])
+            past = [torch.cat([new[:, None], old[:, : h - 1]], dim=1) for new, old in zip(news, past, strict=True)]
+            if lost.any():
+                times_lost += int(lost.sum())
+                onto = self._past(chosen + step + 1)
+                past = [torch.where(lost[:, None], new, old) for new, old in zip(onto, past, strict=True)]
+        return torch.stack(losses).sum() / steps, times_lost
+
+    def _past(self, frames: np.ndarray) -> list[torch.Tensor]:
+        """q, dq and target (B, H, n) as recorded."""
+        rows = torch.as_tensor(self.frames.history(frames, self.config.network.history))
+        return [self._tensors[name][rows] for name in ("q_rad", "dq_rad_s", "target_rad")]
 
     def _step(self, loss: torch.Tensor) -> float:
+        if not torch.isfinite(loss):
+            raise HaloidError(
+                f"the training diverged: its loss is {loss.item()} in {self.stage}, round {self.done + 1}. Check that "
+                "the pairs and the simulator that it corrects hold numbers alone (haloid replay)"
+            )
         self._optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
@@ -191,6 +248,8 @@ class Training:
             "stage": self.stage,
             "done": self.done,
             "losses": self.losses,
+            "least": self.least,
+            "best": self._best,
             "random": json.dumps(self.random.bit_generator.state),
         }
 
@@ -198,4 +257,5 @@ class Training:
         self.network.load_state_dict(state["network"])
         self._optimizer.load_state_dict(state["optimizer"])
         self.stage, self.done, self.losses = state["stage"], state["done"], state["losses"]
+        self.least, self._best = state["least"], state["best"]
         self.random.bit_generator.state = json.loads(state["random"])
