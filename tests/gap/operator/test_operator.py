@@ -80,6 +80,17 @@ def test_gradients_through_the_simulator_are_its_differences(frames: Frames, mod
     np.testing.assert_allclose(delta.grad[:, 0], slope, rtol=0.02)
 
 
+def test_gradients_do_not_grow_from_step_to_step(frames: Frames, models: BaseModels):
+    crowd = models.crowd(frames.payload_kg[:3], frames.rate_hz)
+    state = torch.tensor(frames.state[:3], dtype=torch.float32, requires_grad=True)
+    slopes = torch.stack([grow * torch.eye(4) for grow in (0.5, 1.0, 1e6)])
+    heard, delta = torch.as_tensor(frames.heard_rad[:3], dtype=torch.float32), torch.zeros(3, 2)
+    after = SimulatedStep.apply(state, delta, heard, slopes, torch.zeros(3, 4, 2), crowd)
+    after[:, 0].sum().backward()
+    assert state.grad is not None
+    np.testing.assert_allclose(state.grad[:, 0], [0.5, 1.0, 1.0], rtol=1e-6)
+
+
 @pytest.fixture(scope="module")
 def trained(dataset: Dataset):
     return train_operator(dataset.of(units={0, 1, 2}), QUICK)

@@ -58,7 +58,11 @@ def run(config: Real, say: Callable[[str], None]) -> Outcome:
     for fold in range(min(config.tested or parts, parts)):
         held = recordings[fold::parts]
         others = [one for one in recordings if all(one is not other for other in held)]
-        rows += _fold(config, held, others, nominal, lambda words, fold=fold: say(f"part {fold + 1}: {words}"))
+        found = _fold(config, held, others, nominal, lambda words, fold=fold: say(f"part {fold + 1}: {words}"))
+        for row in found:
+            errors = ", ".join(f"{name} {1e3 * row[f'{name}_rad']:.1f}" for name in ("nominal", *COLUMNS))
+            say(f"part {fold + 1}: {row['run']}, mrad: {errors}")
+        rows += found
     mean = {name: float(np.mean([row[f"{name}_rad"] for row in rows])) for name in ("nominal", *COLUMNS)}
     headline = {f"{name}_over_nominal": mean[name] / mean["nominal"] for name in COLUMNS}
     table = Table(

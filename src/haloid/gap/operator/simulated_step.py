@@ -2,6 +2,9 @@
 
 Forward is MuJoCo itself; backward uses the slopes that were measured at the recorded state of the same frame, which a
 corrected simulator stays close to. So a network is trained on what it does to whole runs, not to one step alone.
+
+A servo forgets where it was: what passes back through a step is made no longer than what came in (an angle counts 1, a
+velocity `VELOCITY_WEIGHT`). Slopes at the stops of a joint or at the edges of friction would multiply without end.
 """
 
 from typing import Any
@@ -10,6 +13,7 @@ import numpy as np
 import torch
 
 from haloid.gap.crowd import Crowd
+from haloid.gap.operator.frames import VELOCITY_WEIGHT
 
 
 class SimulatedStep(torch.autograd.Function):
@@ -38,4 +42,12 @@ class SimulatedStep(torch.autograd.Function):
         gradient = upstream[0][:, None]
         to_state = torch.bmm(gradient, by_state)[:, 0]
         to_delta = torch.bmm(gradient, by_command)[:, 0]
+        came, passed = _size(upstream[0]), _size(to_state)
+        to_state = to_state * torch.clamp(came / passed.clamp_min(1e-12), max=1.0)
         return to_state, to_delta, None, None, None, None
+
+
+def _size(gradient: torch.Tensor) -> torch.Tensor:
+    """(B, 1) of gradients (B, 2n) by positions and velocities."""
+    n = gradient.shape[1] // 2
+    return torch.cat([gradient[:, :n], gradient[:, n:] / VELOCITY_WEIGHT], dim=1).norm(dim=1, keepdim=True)
