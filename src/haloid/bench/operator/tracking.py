@@ -55,9 +55,10 @@ def _tracked(robots: Robots) -> dict[str, list[np.ndarray]]:
         "simulator": corrected_runs(None, models["nominal"], tested),
         "parameters": corrected_runs(None, models["calibrated"], tested),
     }
-    jobs = {"operator": ("nominal", "gaponet"), "mlp": ("nominal", "mlp"), "both": ("calibrated", "gaponet")}
-    for name, (base, kind) in jobs.items():
-        operator = robots.operator(name, bases[base], NetworkConfig(kind))
+    gaponet = NetworkConfig()
+    jobs = {"operator": ("nominal", gaponet), "mlp": ("nominal", NetworkConfig("mlp")), "both": ("calibrated", gaponet)}
+    for name, (base, network) in jobs.items():
+        operator = robots.operator(name, bases[base], network)
         runs[name] = corrected_runs(operator.network, models[base], tested)
     return runs
 

@@ -79,7 +79,8 @@ class Training:
         self._optimizer = torch.optim.Adam(self.network.parameters(), lr=config.rate)
 
     def _observations(self, frames: np.ndarray) -> torch.Tensor:
-        return observe(*self._past(frames), self._tensors["payload_kg"][torch.as_tensor(frames)])
+        q, dq, target = self._past(frames)
+        return observe(q, dq, target, self._tensors["payload_kg"][torch.as_tensor(frames)])
 
     def run(self) -> Iterator[tuple[str, float]]:
         """Yields a line about the progress and the share of the stage that is done."""
