@@ -26,7 +26,7 @@ def test_a_payload_must_be_known(tmp_path: Path):
     recording = replace(known.pairs[0].recording(known.base), payload="unknown")
     with pytest.raises(HaloidError) as caught:
         dataset_of([recording])
-    assert_words(str(caught.value), 'says "unknown" of its payload', '"2 kg"', "--payload-kg")
+    assert_words(str(caught.value), 'is "unknown"; expected "none"', '"2 kg"', "--payload-kg")
     assert dataset_of([recording], payload_kg=1.0).pairs[0].payload_kg == 1.0
     assert payload_of(replace(recording, payload="2.5 kg")) == 2.5
 
