@@ -255,7 +255,7 @@ def test_a_sweep_from_a_clip_to_the_table(stand, folder):
     assert controllers.headline["halo_success"] == 1.0
 
     with pytest.raises(HaloidError) as refusal:
-        trained_policies([stand], sweep_in(folder, iterations=1, fresh=False), silent)
+        trained_policies([stand], sweep_in(folder, iterations=1, fresh=False, state_estimation=True), silent)
     assert_words(
         str(refusal.value),
         f"The job short-stand-wdr-0 in {folder} was started with",
