@@ -91,13 +91,13 @@ class _Moment:
     a: np.ndarray
     inputs: np.ndarray
     input_slope: np.ndarray | None
-    """Derivative of the inputs by the delay, where it is a parameter."""
+    """Derivative of the inputs w.r.t. the delay, where it is a parameter."""
     force: np.ndarray
     stiffness: np.ndarray
     damping: np.ndarray
     gain: np.ndarray
     stiffness_by_factor: np.ndarray
-    """Derivative of the stiffness by the factor kp, and of the damping by kd."""
+    """Derivative of the stiffness w.r.t. the factor kp, and of the damping w.r.t. kd."""
     damping_by_factor: np.ndarray
 
 
@@ -246,7 +246,7 @@ class _Sweep:
         )
 
     def _inverse_dynamics(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> _Dynamics:
-        """Inverse dynamics of (T, n) motions with their derivatives by the state."""
+        """Inverse dynamics of (T, n) motions with their derivatives w.r.t. the state."""
         tree, data = self.tree.tree, self.tree.data
         count, n = a.shape
         mass, by_state = np.empty((count, n, n)), np.empty((count, n, 2 * n))
@@ -358,7 +358,7 @@ class _Sweep:
         return np.linalg.inv(np.triu(mass) + np.triu(mass, 1).T + np.diag(self.physics.armature))
 
     def _reference_inverse_weight(self, inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(M₀⁻¹)_ii at the reference configuration, (n,), and its derivative by the parameters, (n, P)."""
+        """(M₀⁻¹)_ii at the reference configuration, (n,), and its derivative w.r.t. the parameters, (n, P)."""
         n = self.n
         slope = np.zeros((n, len(self.columns)))
         if self.links:

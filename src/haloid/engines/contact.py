@@ -40,7 +40,7 @@ class Touch:
     force: np.ndarray
     """(T, n) joint torques Jᵀ f."""
     stiffness: np.ndarray
-    """(T, n, n) Jᵀ R⁻¹ J over the pushing edges: minus the derivative of the force by the acceleration."""
+    """(T, n, n) Jᵀ R⁻¹ J over the pushing edges: minus the derivative of the force w.r.t. the acceleration."""
     slope: np.ndarray
     """(T, n, P + 2n) derivative of the force by parameters, positions and velocities at a fixed acceleration."""
 
@@ -316,7 +316,7 @@ def _reference(solref: np.ndarray, dmax: float, timestep_s: float) -> tuple[floa
 
 
 def _impedance(solimp: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """MuJoCo's impedance at a signed distance, and its derivative by it; `solimp` is (..., 5)."""
+    """MuJoCo's impedance at a signed distance, and its derivative w.r.t. it; `solimp` is (..., 5)."""
     dmin, dmax, width, middle, power = np.moveaxis(solimp, -1, 0)
     flat = (dmin == dmax) | (width <= 1e-15)
     x = np.clip(np.abs(distance) / np.maximum(width, 1e-15), 0.0, 1.0)
@@ -333,7 +333,8 @@ def _impedance(solimp: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _bend(turn: np.ndarray, shift: np.ndarray, x: np.ndarray, arm: np.ndarray, point_moves: np.ndarray) -> np.ndarray:
-    """(T, C, m, 3) derivative of J_p x by the positions, x fixed: joints further out turn with those before them."""
+    """(T, C, m, 3) derivative of J_p x w.r.t. the positions, x fixed: joints further out turn with those before
+    them."""
     spin, slide = (axis * x[..., None] for axis in (turn, shift))
     outer_spin, outer_slide = (np.cumsum(s[:, :, ::-1], axis=2)[:, :, ::-1] for s in (spin, slide))
     turned = cross(turn, outer_spin)
@@ -344,7 +345,7 @@ def _bend(turn: np.ndarray, shift: np.ndarray, x: np.ndarray, arm: np.ndarray, p
 def _lever(
     turn: np.ndarray, shift: np.ndarray, arm: np.ndarray, pull: np.ndarray, point_moves: np.ndarray
 ) -> np.ndarray:
-    """(T, C, m, m) derivative of J_pᵀ F by the positions, the force F fixed."""
+    """(T, C, m, m) derivative of J_pᵀ F w.r.t. the positions, the force F fixed."""
     force, moment = pull[..., None, :], cross(arm, pull)[..., None, :]
     on_turn = cross(moment, turn) + cross(force, shift)
     inner = turn @ on_turn.swapaxes(2, 3) + shift @ cross(force, turn).swapaxes(2, 3)

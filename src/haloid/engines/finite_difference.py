@@ -1,8 +1,8 @@
 """The finite-difference engine: MuJoCo C rollouts, one parameter nudged at a time, all cores.
 
-Any model, any parameter, contact included: the check on the analytic engine and the fallback where it cannot go. One
-Jacobian costs two rollouts a parameter and two for each coordinate of the initial state (the same nudge in every
-fragment at once, since fragments do not influence each other).
+Any model, any parameter, contact included: the check on the analytic engine and the fallback where that does not
+apply. One Jacobian costs two rollouts per parameter and two for each coordinate of the initial state (the same nudge
+in every fragment at once, since fragments do not influence each other).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NUDGE = {
 }
 """Central-difference steps in each kind's own unit: far above rounding, far below any curvature."""
 _BENT_AT_ZERO = ("damping", "frictionloss", "armature", "delay")
-"""At zero these are nudged upwards alone; a delay may lie below it."""
+"""At zero these are only nudged upwards; a delay may lie below it."""
 _STATE_NUDGE = 1e-6
 _BATCH = 4096
 """Rollouts in one call; bounds the memory."""

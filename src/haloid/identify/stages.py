@@ -55,7 +55,7 @@ _FIRST_DAMPING = 0.05
 _WIDENINGS = 3
 """Fits of stage 1, at most, until the width of its prior is that of the robot."""
 _TORQUES_EARLY_LATE_S = (-0.03, np.inf)
-"""Bounds of the delay from a log's torques to their effect: commands act later, filtered currents are told later."""
+"""Bounds of the delay from a log's torques to their effect: commands act later, filtered currents are logged later."""
 
 
 _LIMITS = {
@@ -75,7 +75,7 @@ _LIMITS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """All choices of an identification; a value that cannot be is refused when it is made."""
+    """All choices of an identification; an impossible value is refused at once."""
 
     payload_links: tuple[str, ...]
     payload_model: Literal["body", "halo"] = "body"
@@ -125,14 +125,14 @@ class FloorContacts:
     fragments: int
     """Fitted."""
     switching: int
-    """Of these, those in which a point of the sole comes to touch the floor or leaves it."""
+    """Of these, those in which a point of the sole touches down or lifts off."""
     left_out: int
-    """Not fitted, because the search did not find to their readings across such a change."""
+    """Not fitted, because the search did not converge to their readings across such a change."""
 
 
 @dataclass(frozen=True)
 class Identification:
-    """All that was found, ready to be written or looked at."""
+    """Everything that was found, ready to be written or shown."""
 
     settings: Settings
     simulator: Simulator
@@ -184,7 +184,7 @@ def identify(
     settings: Settings,
     report: Callable[[str], Report] | None = None,
 ) -> Identification:
-    """Runs the stages; `report(stage name)` gives the function that is told about every iteration."""
+    """Runs the stages; `report(stage name)` gives the function that is called after every iteration."""
     started = time.monotonic()
     checks.check_inputs(unloaded, loaded, settings.stages, settings.payload_links)
     check_agreement([*unloaded, *loaded])

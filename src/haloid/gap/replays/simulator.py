@@ -140,7 +140,7 @@ def recorded(simulator: Simulator, data: RealData, firsts: np.ndarray, steps: in
 
 def body_errors_mm(played: Replay, robot: TrackedRobot, data: RealData, firsts: np.ndarray) -> np.ndarray:
     """(sets,) mean distance of the bodies from the recording, of so many sets of the windows as were played side by
-    side; what is not finite, or off by more, counts as a metre."""
+    side; an error that is not finite or larger counts as a metre."""
     truth = recorded(Simulator(robot, len(firsts), 1), data, firsts, len(played.poses) - 1)
     distances = []
     for now, real in zip(played.poses[1:], truth[1:], strict=True):

@@ -231,7 +231,7 @@ def _levenberg_marquardt(
 
 
 def _scores(jacobian: np.ndarray, residual: np.ndarray, rows: int) -> np.ndarray:
-    """(S, C, n, 5) gradients of clusters of so many rows of a window."""
+    """(S, C, n, 5) gradients of clusters of this many rows of a window."""
     parts = [slice(start, start + rows) for start in range(0, residual.shape[2], rows)]
     summed = [
         np.einsum("sawtj,swtj->swja", jacobian[:, :, :, part], residual[:, :, part], optimize=True) for part in parts

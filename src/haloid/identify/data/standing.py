@@ -2,7 +2,7 @@
 
 In: smoothed angles and velocities at the fragments' starts. Out: nearer ones at which the foot is on the floor and at
 rest. Encoder noise of half a milliradian lifts a foot by a millimetre, and a model that starts in the air or deep in
-the floor first of all bounces; the foot-height correction takes that away. A sole that carries is itself a little
+the floor bounces first; the foot-height correction takes that away. A sole that carries is itself a little
 tilted in the soft floor, so only the share of the correction is applied that the heights' scatter shows to be the
 encoders'. The states stay unknowns of the fit.
 """

@@ -1,4 +1,4 @@
-"""Usable rows: where in a recording a fragment may start, and what smoothing tells of its states and its noise.
+"""Usable rows: where in a recording a fragment may start, and what smoothing tells about its states and its noise.
 
 A fragment holds no gap and no joint at its stop, which the simulated robot does not have. A servo at its force limit
 is part of the model: the step is known on both sides of the limit.
@@ -139,7 +139,7 @@ def at_stop(motion: Motion, simulator: Simulator) -> np.ndarray:
 
 
 def saturated(motion: Motion, simulator: Simulator) -> np.ndarray:
-    """(T, n) where a motor is asked for all it has."""
+    """(T, n) where a motor is asked for its full torque."""
     return np.abs(motion.asked_torque_nm) > _SATURATION_SHARE * simulator.effort_limit
 
 

@@ -25,7 +25,7 @@ from haloid.recordings.recording import Recording
 from haloid.robots.inertia import LinkParameters
 
 _BLIND = 1e-12
-"""Eigenvalue of the scaled information, relative to the largest, that counts as none."""
+"""Eigenvalue of the scaled information, relative to the largest, that counts as zero."""
 _FREE = 1e6
 """Standard deviation of an initial state about which nothing is known: rad, rad/s."""
 

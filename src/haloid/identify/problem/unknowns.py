@@ -32,7 +32,7 @@ LOWER_BOUND = {
 """The smallest value of each kind."""
 
 _NEVER_BELOW = ("damping", "frictionloss", "armature")
-"""Kinds whose smallest value nobody may lower."""
+"""Kinds whose smallest value cannot be lowered."""
 
 LEAST_LINK_KG = 1e-6
 """A lighter link is a frame, not a body."""
@@ -159,7 +159,7 @@ class Unknowns:
         return values
 
     def slope(self, z: np.ndarray) -> np.ndarray:
-        """(P, P) derivative of the columns by the coordinates."""
+        """(P, P) derivative of the columns w.r.t. the coordinates."""
         slope = np.eye(len(z))
         for group in self._groups:
             slope[np.ix_(group.indices, group.indices)] = group.slope(z[group.indices])

@@ -32,7 +32,7 @@ class Estimate(Generic[Number]):
     value: Number
     std: Number
     nominal: Number
-    """Of the data sheet; not a number where it has none."""
+    """Of the data sheet; NaN where it has none."""
 
     @property
     def interval95(self) -> np.ndarray:
@@ -47,7 +47,7 @@ class PayloadEstimate:
     link: str
     mass_kg: Estimate[float]
     com_in_link_m: Estimate[np.ndarray]
-    """Not a number where nothing was attached."""
+    """NaN where nothing was attached."""
     inertia_about_com: Estimate[np.ndarray] | None = None
     """kg·m²: xx, yy, zz, xy, xz, yz about its own CoM, along the link's axes; None where it was not sought."""
 
@@ -92,7 +92,7 @@ class Answer:
 
 
 def answer(found: Identification) -> Answer:
-    """Reads an identification out."""
+    """The answer of an identification."""
     stage2, count = found.stage2, found.payload_columns
     payload_blind = payload_blind_spots(stage2, count)
     base_blind = [] if found.stage1 is None else base_blind_spots(found.stage1)
