@@ -154,6 +154,15 @@ def test_a_full_disk_is_told_with_the_name_of_the_result(tmp_path: Path, context
     assert names(tmp_path) == set()
 
 
+def test_a_disk_that_is_full_within_a_directory_is_told_with_the_name_of_the_directory(tmp_path: Path):
+    result = tmp_path / "result"
+    with pytest.raises(OutputError) as caught, atomic_directory(result) as beside, atomic_file(beside / "a.xml"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert str(caught.value).startswith(f"Cannot write {result}: the system says «no space left on device».")
+    with pytest.raises(OutputError, match="it is a directory"), atomic_directory(result) as beside, atomic_file(beside):
+        pass
+
+
 def test_other_errors_of_the_system_are_not_ours(tmp_path: Path):
     with pytest.raises(ConnectionError), atomic_file(tmp_path / "result"):
         raise ConnectionError("the network is gone")

@@ -154,12 +154,14 @@ def _is_running(process: int) -> bool:
 
 @contextmanager
 def _told_when_full(path: Path) -> Iterator[None]:
+    """Name `path`, not the temporary name of a file within it."""
     try:
         yield
-    except OSError as error:
-        if error.errno not in FULL:
+    except (OSError, OutputError) as error:
+        full = error.__cause__ if isinstance(error, OutputError) else error
+        if not isinstance(full, OSError) or full.errno not in FULL:
             raise
-        raise _unwritable(path, error) from error
+        raise _unwritable(path, full) from full
 
 
 def _make_parent(path: Path, destination: Path) -> None:
