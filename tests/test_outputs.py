@@ -111,7 +111,7 @@ def test_directory_where_a_file_is(tmp_path: Path):
 
 def test_folder_that_cannot_be_made(tmp_path: Path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match=r"Check the folder above it, or give another place\."):
+    with pytest.raises(OutputError, match=r"A file is where a folder should be: move it away, or give another place\."):
         write(tmp_path / "file" / "out", {})
 
 

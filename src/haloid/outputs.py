@@ -28,6 +28,8 @@ MANIFEST = ".haloid"
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a disk, or of a user's share of it, that has no room."""
+NO_FOLDER = (errno.EEXIST, errno.ENOTDIR)
+"""Errors where a file is in the place of a folder."""
 
 
 class OutputError(HaloidError):
@@ -189,6 +191,8 @@ def remedy(error: OSError) -> str:
     """What to do about a file that cannot be written."""
     if error.errno in FULL:
         return "Make room, or give another place."
+    if error.errno in NO_FOLDER:
+        return "A file is where a folder should be: move it away, or give another place."
     if error.errno == errno.ENOENT:
         return "Create the folder, or give another place."
     return "Check the folder above it, or give another place."

@@ -201,6 +201,16 @@ def test_a_full_disk_without_a_name(register, capsys):
     assert "No space left on device: a file could not be written" in capsys.readouterr().err
 
 
+def test_a_file_in_the_place_of_a_folder(register, capsys, tmp_path):
+    def run(_: Config) -> None:
+        (tmp_path / "file" / "out").mkdir(parents=True)
+
+    (tmp_path / "file").touch()
+    register(run)
+    assert cli.main(["weigh"]) == 1
+    assert "A file is where a folder should be: move it away, or give another place." in capsys.readouterr().err
+
+
 def test_sigterm_ends_the_command_in_good_order(register, capsys, tmp_path):
     def run(_: Config) -> None:
         with atomic_directory(tmp_path / "out"):

@@ -30,7 +30,7 @@ import haloid
 from haloid.cli import console
 from haloid.cli.words import LINE_WIDTH, listing, unknown
 from haloid.errors import HaloidError
-from haloid.outputs import FULL
+from haloid.outputs import FULL, NO_FOLDER, remedy
 
 COMMANDS = {
     "demo": "models.demo",
@@ -89,7 +89,8 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         if error.filename is None and error.errno not in FULL:
             raise
-        console.error(f"{error.strerror}: {error.filename or 'a file could not be written'}")
+        advice = f". {remedy(error)}" if error.errno in (*FULL, *NO_FOLDER) else ""
+        console.error(f"{error.strerror}: {error.filename or 'a file could not be written'}{advice}")
         return 1
     except Terminated:
         console.error("terminated")

@@ -1,5 +1,6 @@
 """Checkpoints of a training."""
 
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -42,15 +43,24 @@ def test_a_state_comes_back_bit_by_bit(tmp_path: Path):
 def test_a_checkpoint_that_could_not_be_written_leaves_the_one_before(tmp_path: Path, monkeypatch):
     save_checkpoint({"iteration": 20}, tmp_path)
 
-    def half(document: object, path: Path) -> None:
-        path.write_bytes(b"half of a checkpoint")
+    def half(path: Path, content: bytes) -> None:
+        path.write_text("half of a checkpoint")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(torch, "save", half)
+    monkeypatch.setattr(Path, "write_bytes", half)
     with pytest.raises(KeyboardInterrupt):
         save_checkpoint({"iteration": 40}, tmp_path)
     assert load_checkpoint(tmp_path) == {"iteration": 20}
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_checkpoint(tmp_path: Path, monkeypatch):
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(HaloidError, match=r"checkpoint\.pt: the system says «no space left on device»\. Make room"):
+        save_checkpoint({"iteration": 40}, tmp_path)
 
 
 def test_folders_without_a_sound_checkpoint_are_refused(tmp_path: Path):

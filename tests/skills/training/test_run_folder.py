@@ -144,11 +144,13 @@ def killed_while_writing(folder: Path) -> None:
     import os
     import signal
 
-    def half(document: object, path: Path) -> None:
-        path.write_bytes(b"half of a checkpoint")
+    def half(path: Path, content: bytes) -> None:
+        with path.open("wb") as stream:
+            stream.write(content[: len(content) // 2])
+            stream.flush()
         os.kill(os.getpid(), signal.SIGKILL)
 
-    torch.save = half
+    Path.write_bytes = half  # pyright: ignore[reportAttributeAccessIssue]
     save_checkpoint({"iteration": 40}, folder)
 
 

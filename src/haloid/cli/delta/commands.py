@@ -23,8 +23,7 @@ Action = (
 
 @dataclass(frozen=True)
 class Config:
-    """Learn what the simulator lacks from what the real robot did, and train in the corrected simulator (ASAP,
-    GAPONet).
+    """Learn what the simulator lacks from what the robot did, and train in the corrected simulator (ASAP, GAPONet).
 
     Examples:
         haloid delta collect --policy out/squat out/walk --stand-in twin -o out/real

@@ -20,6 +20,7 @@ from haloid.gap.delta.residual import StateResidual
 from haloid.outputs import atomic_file
 from haloid.robots.files.model_hash import model_sha256
 from haloid.skills.policies.networks import Mlp, Network
+from haloid.skills.policies.tensor_file import write_tensors
 from haloid.skills.policies.trace_onnx import trace_onnx
 from haloid.skills.task.robot import TrackedRobot
 
@@ -76,8 +77,7 @@ def save_delta(model: DeltaModel, path: Path) -> Path:
         "configuration": json.dumps(model.network.configuration),
         "network": model.network.state_dict(),
     }
-    with atomic_file(file) as beside:
-        torch.save(document, beside)
+    write_tensors(document, file)
     return file
 
 

@@ -20,6 +20,7 @@ from haloid.gap.crowd import Base
 from haloid.gap.operator.networks import Network, NetworkConfig, make_network, observation_size
 from haloid.outputs import atomic_file
 from haloid.robots.servos import Gains
+from haloid.skills.policies.tensor_file import write_tensors
 from haloid.skills.policies.trace_onnx import trace_onnx
 
 FORMAT = "haloid-operator-2"
@@ -92,8 +93,7 @@ class Operator:
 
 def write_operator(operator: Operator, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with atomic_file(folder / WEIGHTS) as beside:
-        torch.save({"facts": json.dumps(operator.facts), "weights": operator.network.state_dict()}, beside)
+    write_tensors({"facts": json.dumps(operator.facts), "weights": operator.network.state_dict()}, folder / WEIGHTS)
     with atomic_file(folder / "operator.json") as beside:
         beside.write_text(json.dumps(operator.facts, indent=1), encoding="utf-8")
     with atomic_file(folder / LAST) as beside:

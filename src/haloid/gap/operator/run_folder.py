@@ -21,6 +21,7 @@ from haloid.gap.operator.frames import Frames, build_frames
 from haloid.gap.operator.model import LAST, WEIGHTS, Operator, read_operator, write_operator
 from haloid.gap.operator.train import TrainConfig, Training
 from haloid.outputs import atomic_file
+from haloid.skills.policies.tensor_file import write_tensors
 
 STATE, SETTINGS = "training.pt", "training.json"
 STORE_S = 20.0
@@ -70,8 +71,7 @@ def train_operator(
 
 
 def store(training: Training, folder: Path) -> None:
-    with atomic_file(folder / STATE) as beside:
-        torch.save(training.state_dict(), beside)
+    write_tensors(training.state_dict(), folder / STATE)
 
 
 def fingerprint(dataset: Dataset) -> str:

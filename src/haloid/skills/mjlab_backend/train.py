@@ -29,6 +29,7 @@ from haloid.skills.mjlab_backend.register import task_id
 from haloid.skills.mjlab_backend.robot import identified_spec_fn
 from haloid.skills.mjlab_backend.runner import ONNX, POLICY
 from haloid.skills.mjlab_backend.task import runner_cfg, tracking_env_cfg
+from haloid.skills.policies.tensor_file import write_tensors
 from haloid.skills.task.reference import reference_of
 from haloid.skills.task.robot import robot_of_model, tracked_robot
 from haloid.skills.task.task import actions_of, reward_weights
@@ -172,8 +173,7 @@ def _write_actions(config: TrainingConfig, motion: Motion, folder: Path) -> str:
         return ""
     reference = reference_of(tracked_robot(config.task.model), [motion])
     file = folder / "actions.pt"
-    with atomic_file(file) as beside:
-        torch.save(actions_of(config.task, reference, [motion]).state_dict(), beside)
+    write_tensors(actions_of(config.task, reference, [motion]).state_dict(), file)
     return str(file)
 
 

@@ -16,9 +16,9 @@ import torch
 from torch import nn
 
 from haloid.errors import HaloidError, one_line
-from haloid.outputs import atomic_file
 from haloid.skills.policies.actions import ActionMode, Actions, ControllerActions, FeedforwardActions, MjlabActions
 from haloid.skills.policies.networks import ArchitectureError, Mlp, Network, build_network
+from haloid.skills.policies.tensor_file import write_tensors
 from haloid.skills.task.observations import actor_term_names
 from haloid.skills.task.reference import Poses, Reference
 from haloid.skills.task.robot import TrackedRobot
@@ -112,8 +112,7 @@ def save_policy(policy: TrackingPolicy, path: Path) -> None:
         "actions": policy.actions.state_dict(),
         "reference": reference,
     }
-    with atomic_file(path) as beside:
-        torch.save(document, beside)
+    write_tensors(document, path)
 
 
 def load_policy(path: Path) -> TrackingPolicy:

@@ -11,15 +11,14 @@ import numpy as np
 import torch
 
 from haloid.errors import HaloidError, one_line
-from haloid.outputs import atomic_file
+from haloid.skills.policies.tensor_file import write_tensors
 
 FORMAT = "haloid-checkpoint-1"
 FILE = "checkpoint.pt"
 
 
 def save_checkpoint(state: dict[str, Any], folder: Path) -> None:
-    with atomic_file(folder / FILE) as beside:
-        torch.save({"format": FORMAT, "state": _as_tensors(state)}, beside)
+    write_tensors({"format": FORMAT, "state": _as_tensors(state)}, folder / FILE)
 
 
 def load_checkpoint(folder: Path) -> dict[str, Any]:
