@@ -13,12 +13,14 @@ from haloid.identify.problem.unknowns import ParameterError
 from haloid.identify.results.answer import answer
 from haloid.identify.stages import Identification, Settings, identify
 from haloid.lab.aging import Aging
+from haloid.lab.excitation import Excitation
 from haloid.lab.loads import Load, RigidLoad, halo_setting
 from haloid.lab.record import record
 from haloid.lab.robot import LabRobot
 from haloid.lab.sensors import Sensors
 from haloid.lab.truth import Truth
 from haloid.recordings.recording import Recording
+from haloid.robots.floor import FLOOR
 from haloid.robots.inertia import Payload, detach
 
 LOAD = Load("hand", 1.2, (0.02, 0.03, -0.04))
@@ -338,3 +340,20 @@ def test_the_g1_on_both_feet():
     assert found.contact is not None
     assert found.contact.fragments + found.contact.left_out == 10
     assert 0 < found.contact.switching <= found.contact.fragments
+
+
+@pytest.mark.slow
+def test_a_floor_that_lies_higher_is_found_and_does_not_spoil_the_load():
+    recordings = []
+    for loads in ((), halo_setting(1)):
+        robot = LabRobot(support="double", loads=loads)
+        robot.built.model.geom(FLOOR).pos[2] += 0.0005
+        recordings.append(
+            record(robot, Sensors(noise_rad=5e-4), Excitation(duration_s=4.0), seed=1 + len(recordings))[0]
+        )
+    settings = Settings(G1_LINKS, payload_model="halo", base_parameters=("floor_height",), fragments=8, held_out=0.0)
+    told = answer(identify(recordings[:1], recordings[1:], settings))
+    assert told.globals["floor_height"].value == pytest.approx(0.0005, abs=1e-4)
+    masses_kg = {load.link: load.mass_kg for load in halo_setting(1)}
+    for one in told.payload:
+        assert abs(one.mass_kg.value - masses_kg[one.link]) < 4 * one.mass_kg.std

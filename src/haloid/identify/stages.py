@@ -19,7 +19,7 @@ import numpy as np
 from haloid.engines import ENGINES, make_engine
 from haloid.engines.contact import contact_changes
 from haloid.engines.engine import Engine
-from haloid.engines.physics import Column, Physics
+from haloid.engines.physics import FLOOR_KINDS, Column, Physics
 from haloid.engines.simulate import Simulator
 from haloid.engines.workers import Workers
 from haloid.identify import checks, doubts
@@ -27,6 +27,7 @@ from haloid.identify.data.dataset import Dataset, build_simulator, check_agreeme
 from haloid.identify.problem.body import body_prior
 from haloid.identify.problem.own_priors import parse_priors, with_own
 from haloid.identify.problem.priors import BasePrior, PaperRegulariser, as_wide_as_the_robot, no_prior
+from haloid.identify.problem.problem import Problem
 from haloid.identify.problem.unknowns import Unknowns, choose_columns, whole_name
 from haloid.identify.solvers import paper_solvers
 from haloid.identify.solvers.fit import (
@@ -41,6 +42,7 @@ from haloid.identify.solvers.fit import (
     fit,
     make_problem,
     part,
+    released,
 )
 from haloid.identify.solvers.payload_search import payload_approach
 from haloid.identify.solvers.two_stages import beside, together, with_base
@@ -284,9 +286,7 @@ class _Run:
             return self._solve(dataset, unknowns, report)
         trace: Trace = []
         rounds = 0
-        problem, z, states, iterations = approach(
-            self.engine, dataset, unknowns, self.fit_settings, trace, report, self.workers
-        )
+        problem, z, states, iterations = self._approach_base(dataset, unknowns, trace, report)
         settled = {
             column.name for column in columns if any(fnmatchcase(whole_name(column), one.pattern) for one in own)
         }
@@ -299,6 +299,20 @@ class _Run:
             if rounds == _WIDENINGS or np.allclose(again.information, wider.information, rtol=0.5, atol=0.0):
                 return found
             problem, z, states, iterations = found.problem, found.z, found.states, found.iterations
+
+    def _approach_base(
+        self, dataset: Dataset, unknowns: Unknowns, trace: Trace, report: Report | None
+    ) -> tuple[Problem, np.ndarray, np.ndarray, int]:
+        """Near stage 1's solution. The floor is free last: before the feet are where they stood, it would be bent to
+        explain that they are not."""
+        columns, settings = unknowns.columns, self.fit_settings
+        firm = unknowns.without(FLOOR_KINDS)
+        if len(firm) == len(unknowns):
+            return approach(self.engine, dataset, unknowns, settings, trace, report, self.workers)
+        problem, z, states, before = approach(self.engine, dataset, firm, settings, trace, report, self.workers)
+        near = Unknowns(firm.physics(z), columns, unknowns.prior, unknowns.bounds)
+        problem, z, states, more = released(problem, near, states, settings, trace, report, "floor free")
+        return problem, z, states, before + more
 
     def find_payload(self, dataset: Dataset, stage1: Fit | None, report: Report | None) -> tuple[Fit, int]:
         """Stage 2, and how many of its columns are the payload's."""

@@ -132,6 +132,16 @@ def test_a_floor_has_parameters_where_there_is_one():
         names("floor_*")
 
 
+def test_kinds_are_left_out_with_their_bounds():
+    columns = choose_columns(PHYSICS, ["wrist.damping", "wrist.bias", "delay"])
+    prior = Prior.independent(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3]))
+    rest = Unknowns(PHYSICS, columns, prior, {0: (0.5, 1.5), 2: (0.0, 0.02)}).without(["damping"])
+    assert [column.name for column in rest.columns] == ["wrist.bias", "delay"]
+    assert rest.bounds == {1: (0.0, 0.02)}
+    np.testing.assert_array_equal(rest.prior.mean, [2.0, 3.0])
+    np.testing.assert_allclose(rest.prior.information, np.diag([25.0, 1 / 0.09]))
+
+
 def test_a_pattern_without_a_parameter_is_refused_in_words():
     words = (
         "the pattern 'hnad.mass' matches no parameter; expected LINK.{mass,com,inertia}, "

@@ -146,6 +146,13 @@ class Unknowns:
     def __len__(self) -> int:
         return len(self.columns)
 
+    def without(self, kinds: Sequence[str]) -> Unknowns:
+        """Those of other kinds; the prior of the rest must not depend on these."""
+        kept = [i for i, column in enumerate(self.columns) if column.kind not in kinds]
+        prior = Prior(self.prior.mean[kept], self.prior.information[np.ix_(kept, kept)])
+        bounds = {number: self.bounds[i] for number, i in enumerate(kept) if i in self.bounds}
+        return Unknowns(self.base, [self.columns[i] for i in kept], prior, bounds)
+
     def encode(self, values: np.ndarray) -> np.ndarray:
         z = np.clip(values, self.lower, self.upper)
         for group in self._groups:

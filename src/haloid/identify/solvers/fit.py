@@ -159,7 +159,13 @@ def approach(
 
 
 def released(
-    problem: Problem, unknowns: Unknowns, states: np.ndarray, settings: FitSettings, trace: Trace, report: Report | None
+    problem: Problem,
+    unknowns: Unknowns,
+    states: np.ndarray,
+    settings: FitSettings,
+    trace: Trace,
+    report: Report | None,
+    what: str,
 ) -> tuple[Problem, np.ndarray, np.ndarray, int]:
     """A few steps in more unknowns, from their base's values, and a new noise estimate: a point near the larger
     solution."""
@@ -170,7 +176,7 @@ def released(
         states,
         iterations=_ITERATIONS_WHEN_RELEASED,
         tolerance=_EARLY_TOLERANCE,
-        progress=_progress(f"all {problem.fragments.rows} steps, inertia free", unknowns, trace, report),
+        progress=_progress(f"all {problem.fragments.rows} steps, {what}", unknowns, trace, report),
     )
     if settings.noise_rad is None:
         problem = _with_its_noise(problem, solution)

@@ -48,7 +48,7 @@ def payload_approach(
         if any(column.kind == "inertia" for column in columns):
             near = as_points(base, near, columns) if len(first) < len(columns) else near
             body = Unknowns(near, columns, body_prior(base, near, columns, size_m))
-            problem, z, states, more = released(problem, body, states, settings, told, report)
+            problem, z, states, more = released(problem, body, states, settings, told, report, "inertia free")
             iterations += more
         return problem, z, states, iterations, told
 
