@@ -41,7 +41,7 @@ class AsapClosedLoop:
     policy: Path | None = None
     """Folder of a training (haloid train); without one, a policy is trained first."""
     motions: tuple[str, ...] = ("squat", "walk")
-    """Of the policy's, to collect from and to run; or to train it for."""
+    """Of the policy's, to run; or to train it for. The delta model is learned from all that it was trained for."""
     stand_in: str = "twin"
     uses: tuple[str, ...] = tuple(USES)
     """Of the policy and the delta model, to put beside each other; vanilla is always among them."""
@@ -118,7 +118,7 @@ def _outcome(config: AsapClosedLoop, rows: list[dict[str, Any]]) -> Outcome:
     notes = [
         f"{config.starts} runs of each motion, from its beginning, starts disturbed by 0.3 and observations by 0.2 of "
         "mjlab's, no pushes. Errors are over all runs, each up to its failure, with 95 % intervals over runs.",
-        f"Delta action by the fast way from {config.clips} clips of each motion, all driven by the vanilla policy; "
+        f"Delta action by the fast way from {config.clips} clips of each of its motions, driven by the policy; "
         f"{config.iterations} iterations of each fine-tuning.",
     ]
     return Outcome(headline, rows, [Table(["motion", "use", "success", *UNITS], lines, note)], targets, notes)

@@ -161,10 +161,11 @@ class Uses:
         return file
 
     def _collected(self) -> list[Path]:
+        """Of all motions that the policy is trained for: fine-tuning meets the delta model in all of them."""
         config, files = self._config, []
         robot = stand_in(config.stand_in)
         with onnx_of(self._vanilla) as policy:
-            for motion in config.motions:
+            for motion in DeployedPolicy(policy).facts.motions:
                 self._say(f"collecting {motion}")
                 settings = CollectConfig(clips=config.clips, motion=motion, seed=config.seed, threads=config.threads)
                 file = config.folder / "rollouts" / f"{motion}.npz"
