@@ -62,8 +62,8 @@ def test_a_fragment_without_numbers_is_named(arm, engine):
     with pytest.raises(NotFiniteError) as caught:
         engine.gradient(arm.physics, arm.columns(), broken, arm.q0, arm.v0, np.ones_like)
     assert str(caught.value) == (
-        "the gradient of fragment 1 (recording 1, row 140) is not finite; expected a robot that stays within its "
-        "numbers there. Shorten the fragments with --rows, or use --engine analytic"
+        "the gradient of fragment 1 (recording 1, row 140) is not finite; expected a motion that stays finite "
+        "there. Shorten the fragments with --rows, or use --engine analytic"
     )
 
 

@@ -45,7 +45,7 @@ class NotFiniteError(HaloidError):
     def __init__(self, fragments: Fragments, which: int, what: str) -> None:
         super().__init__(
             f"the {what} of fragment {which} (recording {int(fragments.recording_index[which]) + 1}, row "
-            f"{int(fragments.start_row[which])}) is not finite; expected a robot that stays within its numbers there. "
+            f"{int(fragments.start_row[which])}) is not finite; expected a motion that stays finite there. "
             "Shorten the fragments with --rows, or use --engine analytic"
         )
 

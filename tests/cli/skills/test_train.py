@@ -63,7 +63,7 @@ def test_options_become_the_trainings_settings():
 def test_progress_tells_how_it_goes_and_how_long_it_takes(monkeypatch):
     clock, said = [100.0], []
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    metrics = {"reward": 4.256, "body_error_mm": 31.4, "failures_a_s": 0.123, "level": 0.48}
+    metrics = {"reward": 4.256, "body_error_mm": 31.4, "failures_per_s": 0.123, "level": 0.48}
 
     def say(detail: str, *, done: float, value: float) -> None:
         said.append((detail, round(done, 3), value))

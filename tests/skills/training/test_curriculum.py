@@ -14,7 +14,7 @@ def test_it_rises_while_robots_stand_and_ends_with_mjlabs_difficulty():
     curriculum = Curriculum()
     levels = []
     for _ in range(60):
-        curriculum.update(failures_a_s=0.1)
+        curriculum.update(failures_per_s=0.1)
         levels.append(curriculum.level)
     assert levels[:3] == pytest.approx([0.02, 0.04, 0.06])
     assert levels[-1] == 1.0
@@ -23,17 +23,17 @@ def test_it_rises_while_robots_stand_and_ends_with_mjlabs_difficulty():
 
 def test_it_falls_while_they_fall_and_waits_between():
     curriculum = Curriculum(level=0.025)
-    curriculum.update(failures_a_s=0.4)
+    curriculum.update(failures_per_s=0.4)
     assert curriculum.level == 0.025
     for expected in (0.015, 0.005, 0.0, 0.0):
-        curriculum.update(failures_a_s=0.7)
+        curriculum.update(failures_per_s=0.7)
         assert curriculum.level == pytest.approx(expected)
 
 
 def test_it_may_end_earlier():
     curriculum = Curriculum(hardest=0.1)
     for _ in range(5):
-        curriculum.update(failures_a_s=0.0)
+        curriculum.update(failures_per_s=0.0)
     assert curriculum.level == 0.1
     assert curriculum.difficulty.push == pytest.approx(0.1)
     assert curriculum.difficulty.termination == pytest.approx(1.18)

@@ -69,7 +69,7 @@ def test_metrics_are_means_over_the_steps_of_all_robots(stand):
     parts = sum(value for name, value in metrics.items() if name.startswith("reward/"))
     assert metrics["reward"] == pytest.approx(parts, rel=1e-4)
     assert metrics["body_error_mm"] == pytest.approx(np.mean([step.body_error_m for step in told]) * 1e3, rel=1e-5)
-    assert metrics["failures_a_s"] == pytest.approx(np.mean([step.terminated for step in told]) * 50)
+    assert metrics["failures_per_s"] == pytest.approx(np.mean([step.terminated for step in told]) * 50)
     assert set(iteration.seconds) == {"physics", "terms", "policy", "update", "trial", "all"}
     shares = [value for name, value in iteration.seconds.items() if name != "all"]
     assert min(shares) >= 0
@@ -157,9 +157,9 @@ def test_a_diverged_simulation_does_not_stop_learning(stand):
     training.task.environment.simulation.qvel[2, 8] = np.nan
     metrics = training.step().metrics
     assert (metrics["diverged"], len(told)) == (1.0, 1)
-    assert metrics["ends_a_s/diverged"] == pytest.approx(50 / (8 * TINY.steps))
+    assert metrics["ends_per_s/diverged"] == pytest.approx(50 / (8 * TINY.steps))
     assert all(np.isfinite(value) for value in metrics.values())
-    assert training.step().metrics["ends_a_s/diverged"] == 0.0
+    assert training.step().metrics["ends_per_s/diverged"] == 0.0
 
 
 def test_networks_that_became_nan_are_told(stand):

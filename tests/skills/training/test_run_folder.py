@@ -59,7 +59,7 @@ def test_what_a_training_leaves(whole, stand):
     assert names == ["checkpoint.pt", "config.yaml", "metrics.jsonl", "policy.pt", "tensorboard"]
     records = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
     assert [record["iteration"] for record in records] == [1, 2, 3, 4]
-    assert {"reward", "body_error_mm", "failures_a_s", "reward/motion_body_pos", "ends_a_s/anchor_pos"} <= set(
+    assert {"reward", "body_error_mm", "failures_per_s", "reward/motion_body_pos", "ends_per_s/anchor_pos"} <= set(
         records[0]
     )
     assert load_checkpoint(whole)["iteration"] == 4
@@ -76,7 +76,7 @@ def test_tensorboard_reads_the_metrics(whole):
     shown = board.Scalars("training/reward")
     assert [event.step for event in shown] == [1, 2, 3, 4]
     assert shown[2].value == pytest.approx(record["reward"], rel=1e-5)
-    assert board.Scalars("speed/steps_a_s")[0].value > 0
+    assert board.Scalars("speed/steps_per_s")[0].value > 0
 
 
 def test_the_configuration_comes_back(whole, stand, tmp_path: Path):

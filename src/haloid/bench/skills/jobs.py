@@ -215,7 +215,7 @@ def train_job(task: Task) -> dict[str, Any]:
         metrics = iteration.metrics
         task.report(
             f"iteration {iteration.number} of {arguments['iterations']}: error {metrics['body_error_mm']:.0f} mm, "
-            f"failures {metrics['failures_a_s']:.2f}/s, {iteration.steps / iteration.seconds['all']:,.0f} steps/s"
+            f"failures {metrics['failures_per_s']:.2f}/s, {iteration.steps / iteration.seconds['all']:,.0f} steps/s"
         )
 
     model = DEFAULT_ROBOT

@@ -282,7 +282,7 @@ def _teller(say: console.Progress, minutes: float | None, iterations: int) -> "C
         metrics = iteration.metrics
         say(
             f"iteration {iteration.number}: reward {metrics['reward']:.2f}, error {metrics['body_error_mm']:.0f} mm, "
-            f"failures {metrics['failures_a_s']:.2f}/s, level {metrics['level']:.2f}, "
+            f"failures {metrics['failures_per_s']:.2f}/s, level {metrics['level']:.2f}, "
             f"{iteration.steps / iteration.seconds['all']:,.0f} steps/s, {max(left, 0) / 60:.1f} min left",
             done=seconds / max(seconds + left, 1e-9),
             value=metrics["reward"],

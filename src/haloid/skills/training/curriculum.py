@@ -27,10 +27,10 @@ class Curriculum:
     """Of the observations, as a fraction of mjlab's; it does not change."""
     level: float = 0.0
 
-    def update(self, failures_a_s: float) -> None:
-        if failures_a_s < RISE_BELOW_FAILURES_A_S:
+    def update(self, failures_per_s: float) -> None:
+        if failures_per_s < RISE_BELOW_FAILURES_A_S:
             self.level = min(self.hardest, self.level + RISE)
-        elif failures_a_s > FALL_ABOVE_FAILURES_A_S:
+        elif failures_per_s > FALL_ABOVE_FAILURES_A_S:
             self.level = max(0.0, self.level - FALL)
 
     @property

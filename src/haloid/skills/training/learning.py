@@ -162,7 +162,7 @@ class Training:
             "action_std": self._ppo.get_policy().output_std.mean().item(),
             "diverged": float(environment.diverged),
         }
-        self.curriculum.update(metrics["failures_a_s"])
+        self.curriculum.update(metrics["failures_per_s"])
         self.iteration += 1
         trial_started = time.perf_counter()
         if self.iteration % TRIAL_EVERY == 0 or self.iteration == self.config.rounds:
@@ -211,12 +211,12 @@ class Training:
         step = self._vec_env.last
         assert step is not None
         collected["reward"].append(float(step.reward.mean()) / STEP_S)
-        collected["failures_a_s"].append(float(step.terminated.mean()) / STEP_S)
+        collected["failures_per_s"].append(float(step.terminated.mean()) / STEP_S)
         collected["body_error_mm"].append(float(step.body_error_m.mean()) * 1e3)
         for name, term in step.reward_terms.items():
             collected[f"reward/{name}"].append(float(term.mean()))
         for name, ends in step.termination_terms.items():
-            collected[f"ends_a_s/{name}"].append(float(ends.mean()) / STEP_S)
+            collected[f"ends_per_s/{name}"].append(float(ends.mean()) / STEP_S)
 
     def _try(self) -> dict[str, float]:
         """Put the policy to a trial and keep it if it is the best so far."""

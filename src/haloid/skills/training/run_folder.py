@@ -158,7 +158,7 @@ def _run(
         records.append({"iteration": iteration.number, **iteration.metrics})
         for name, value in iteration.metrics.items():
             board.add_scalar(name if "/" in name else f"training/{name}", value, iteration.number)
-        board.add_scalar("speed/steps_a_s", iteration.steps / iteration.seconds["all"], iteration.number)
+        board.add_scalar("speed/steps_per_s", iteration.steps / iteration.seconds["all"], iteration.number)
         if iteration.number % training.config.checkpoint_every == 0:
             _store(training, folder, records)
         on_iteration(iteration)
