@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 def test_every_extra_for_users_is_known():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(doctor.EXTRAS) <= set(extras)
-    assert set(extras) - set(doctor.EXTRAS) <= {"dev", "docs", "mjx", "genesis"}
+    assert set(extras) - set(doctor.EXTRAS) == {"dev", "docs"}
 
 
 def test_what_is_missing_is_told_with_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

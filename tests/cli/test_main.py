@@ -168,6 +168,8 @@ def test_completion_knows_every_command_and_its_options():
     assert done.returncode == 0, done.stderr
     assert all(name in done.stdout for name in cli.COMMANDS)
     assert "--payload-links" in done.stdout
+    # bash would offer the second line of a help text as a word
+    assert not re.search(r"'description': (['\"])(?:(?!\1).)*\\n", done.stdout)
 
 
 def test_version():

@@ -7,7 +7,7 @@ import pytest
 from haloid.errors import HaloidError
 from haloid.robots.description import describe
 from haloid.robots.load import actuated_joints, load_spec
-from haloid.robots.servos import set_motors, set_servos
+from haloid.robots.servos import model_gains, set_motors, set_servos
 
 TWO_LINKS = """
 <mujoco>
@@ -176,3 +176,11 @@ def test_unequal_gains_say_which_joint_lacks_what():
     with pytest.raises(HaloidError) as error:
         set_servos(two_links(), {"a": 1.0}, {"b": 1.0})
     assert "Only in kp: a; only in kd: b." in str(error.value)
+
+
+def test_a_files_damping_ratio_is_the_damping_that_mujoco_makes_of_it():
+    servos = '<position joint="b" kp="9" dampratio="1"/><position joint="a" kp="4" kv="0.5"/>'
+    spec = two_links(f'<motor joint="a"/>{servos}')
+    gains, model = model_gains(spec), spec.compile()
+    assert gains.kp == {"b": 9.0, "a": 4.0}
+    assert gains.kd == pytest.approx({"b": 2 * np.sqrt(9 * model.dof_M0[7]), "a": 0.5})

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+WIDTH_PX, HEIGHT_PX = 900, 560
 FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--use-gl=angle", "--use-angle=swiftshader"),
@@ -19,7 +20,7 @@ FLAGS = (
 
 
 @contextmanager
-def chromium(profile: Path, width_px: int = 900, height_px: int = 560, *, dark: bool = False) -> Iterator:
+def chromium(profile: Path, width_px: int = WIDTH_PX, height_px: int = HEIGHT_PX, *, dark: bool = False) -> Iterator:
     """A browser with a fresh profile; the test is skipped, saying so, where there is none."""
     webdriver = pytest.importorskip("selenium.webdriver")
     if CHROMIUM is None or DRIVER is None:
@@ -31,13 +32,22 @@ def chromium(profile: Path, width_px: int = 900, height_px: int = 560, *, dark: 
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     try:
-        size = {"width": width_px, "height": height_px, "deviceScaleFactor": 1, "mobile": False}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        resize(browser, width_px, height_px)
+        prefer(browser, dark=dark)
         yield browser
     finally:
         browser.quit()
+
+
+def resize(browser, width_px: int = WIDTH_PX, height_px: int = HEIGHT_PX) -> None:
+    size = {"width": width_px, "height": height_px, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def prefer(browser, *, dark: bool) -> None:
+    """Tell pages that their reader wants them dark, or light."""
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
 
 
 def screenshot(browser) -> np.ndarray:

@@ -14,13 +14,14 @@ import pytest
 pytest.importorskip("viser")
 
 from haloid.cli import main as cli
-from tests.view.chromium import chromium, errors, screenshot
+from tests.view.chromium import chromium, errors, prefer, resize, screenshot
 from tests.view.small_result import small_result
 
 pytestmark = pytest.mark.slow
 PATIENCE_S = 60.0
-PANEL_PX = 400
-"""The panel covers this much of the window's right."""
+BESIDE_PANEL = np.s_[:, :-400]
+ABOVE_PANEL = np.s_[:450]
+"""What the panel leaves of the window, of a phone's in the second."""
 
 
 @pytest.fixture(scope="module")
@@ -60,19 +61,23 @@ def until(holds, what: str) -> None:
         time.sleep(0.3)
 
 
-def robot_pixels(browser, *, dark: bool = True) -> np.ndarray:
+def robot_pixels(browser, *, dark: bool = True, stage=BESIDE_PANEL) -> np.ndarray:
     """(n, 2) rows and columns of the stage that the robot's dark parts cover; or of the load's orange."""
-    image = screenshot(browser)[:, :-PANEL_PX]
+    image = screenshot(browser)[stage]
     image[:170, :330] = 255  # where the client complains about the missing graphics card
     orange = (image[..., 0] > 180) & (image[..., 0] - image[..., 2] > 60)
     return np.argwhere((image.max(axis=2) < 60) if dark else orange)
 
 
-def show(browser, address: str) -> None:
+def show(browser, address: str, *, stage=BESIDE_PANEL) -> None:
     browser.get("about:blank")
     errors(browser)  # of a page before, whose server is gone
     browser.get(address)
-    until(lambda: len(robot_pixels(browser)) > 500, "no robot on the stage")
+    until(lambda: len(robot_pixels(browser, stage=stage)) > 500, "no robot on the stage")
+
+
+def scheme(browser) -> str | None:
+    return browser.find_element("tag name", "html").get_attribute("data-mantine-color-scheme")
 
 
 def test_time_moves_the_robot_by_hand_and_by_itself_and_leaving_is_told(browser, tmp_path: Path):
@@ -103,6 +108,25 @@ def test_time_moves_the_robot_by_hand_and_by_itself_and_leaving_is_told(browser,
     until(lambda: closed in viewer.said(), "nobody noticed that the browser left")
     assert viewer.end() == 0
     assert viewer.said().endswith("ended\n")
+
+
+def test_the_page_is_as_dark_as_the_browser_wants_and_fits_a_phone(browser, tmp_path: Path):
+    viewer = Viewer("squat", tmp_path)
+    prefer(browser, dark=True)
+    resize(browser, 390, 844)
+    show(browser, viewer.address, stage=ABOVE_PANEL)
+    until(lambda: robot_pixels(browser, stage=ABOVE_PANEL)[:, 1].min() > 50, "no robot before a lighter background")
+    (panel,) = browser.find_elements("css selector", ".mantine-Paper-root[style*='width: 20em']")
+    assert panel.rect["width"] == 390
+    lowest, rightmost = robot_pixels(browser, stage=ABOVE_PANEL).max(axis=0)
+    assert (lowest < panel.rect["y"] - 10, rightmost < 340) == (True, True), "the robot is cut off"
+    assert scheme(browser) == "dark"
+    prefer(browser, dark=False)
+    resize(browser)
+    browser.get(viewer.address)
+    until(lambda: scheme(browser) == "light", "the page stays dark")
+    assert errors(browser) == []
+    assert viewer.end() == 0
 
 
 def test_an_identification_shows_its_payload_and_says_how_well_it_fits(browser, tmp_path: Path):

@@ -21,6 +21,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "view": ("view in the browser, mp4 films", ("viser", "imageio_ffmpeg")),
     "search": ("identify --solver cma", ("cma",)),
+    "mjx": ("identify --engine mjx", ("jax", "mujoco.mjx")),
     "sysid": ("bench sysid", ("mujoco.sysid",)),
     "mjlab": ("train --backend mjlab, on GPUs", ("mjlab",)),
     "cluster": ("benchmarks on many machines", ("ray",)),

@@ -21,6 +21,7 @@ from haloid.engines.fragments import Fragments
 from haloid.engines.physics import FLOOR_KINDS, Column, Physics
 from haloid.engines.simulate import Simulator, delay_slope
 from haloid.errors import HaloidError
+from haloid.extras import install_command
 
 try:
     import jax
@@ -33,7 +34,7 @@ try:
 except ImportError as error:
     raise HaloidError(
         f"the engine mjx needs the package {error.name}, which this installation lacks. "
-        "Install with: pip install 'haloid[mjx]'"
+        f"Install with: {install_command('mjx')}"
     ) from error
 
 _SOLVER_TOLERANCE = {"float32": 1e-8, "float64": 1e-14}

@@ -43,10 +43,19 @@ class UnequalGainsError(HaloidError):
 
 
 def model_gains(spec: mujoco.MjSpec) -> Gains:
-    """The position servos of the robot's own file."""
-    servos = [one for one in spec.actuators if one.biastype == mujoco.mjtBias.mjBIAS_AFFINE and one.biasprm[1] < 0]
+    """The position servos of the robot's own file; a damping ratio as the damping that MuJoCo makes of it."""
+    servos = {
+        row: one
+        for row, one in enumerate(spec.actuators)
+        if one.biastype == mujoco.mjtBias.mjBIAS_AFFINE and one.biasprm[1] < 0
+    }
+    kd = {row: float(-one.biasprm[2]) for row, one in servos.items()}
+    if any(damping < 0 for damping in kd.values()):  # a ratio, which needs the inertia of the whole robot
+        compiled = spec.copy().compile()
+        kd = {row: float(-compiled.actuator_biasprm[row, 2]) for row in servos}
     return Gains(
-        {one.target: float(one.gainprm[0]) for one in servos}, {one.target: float(-one.biasprm[2]) for one in servos}
+        {one.target: float(one.gainprm[0]) for one in servos.values()},
+        {one.target: kd[row] for row, one in servos.items()},
     )
 
 

@@ -24,7 +24,7 @@ class Playback:
     def __init__(self, server: viser.ViserServer, show: Show) -> None:
         self._server, self._show, self._lock = server, show, RLock()
         self._time_s, self._robot_name = 0.0, show.first_robot
-        set_up(server, show.model, show.robots[show.first_robot][0])
+        set_up(server, show.model, show.robots[show.first_robot][0], ghost=show.ghost is not None)
         self._robot = StagedRobot(server.scene, "robot", show.model)
         self._ghost = None if show.ghost is None else StagedRobot(server.scene, "ghost", show.model, ghost=True)
         self._loads: list[viser.MeshHandle | viser.LabelHandle] = []

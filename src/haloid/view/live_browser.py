@@ -19,7 +19,7 @@ class LiveStage:
     def __init__(self, server: viser.ViserServer, live: LivePolicy, title: str) -> None:
         self._server, self._live, self._lock = server, live, Lock()
         self._playing = True
-        set_up(server, live.robot.model, live.qpos)
+        set_up(server, live.robot.model, live.qpos, ghost=True)
         self._robot = StagedRobot(server.scene, "robot", live.robot.model)
         self._ghost = StagedRobot(server.scene, "ghost", live.robot.model, ghost=True)
         self._add_panel(title)

@@ -15,6 +15,7 @@ import viser
 
 from haloid.outputs import atomic_file
 from haloid.report.pictures.loads import enlargement
+from haloid.view.look import dressed
 from haloid.view.plot import COLOURS, OTHER_COLOUR
 from haloid.view.server import LOOPBACK, start_server, stop
 from haloid.view.show import Show
@@ -38,7 +39,7 @@ def write_page(show: Show, path: Path, say: Callable[[str], None] = lambda detai
 
 def _recorded(server: viser.ViserServer, show: Show, say: Callable[[str], None]) -> str:
     poses = show.robots[show.first_robot]
-    set_up(server, show.model, poses[0])
+    set_up(server, show.model, poses[0], ghost=show.ghost is not None)
     robot = StagedRobot(server.scene, "robot", show.model)
     ghost = None if show.ghost is None else StagedRobot(server.scene, "ghost", show.model, ghost=True)
     if ghost is not None:
@@ -54,7 +55,7 @@ def _recorded(server: viser.ViserServer, show: Show, say: Callable[[str], None])
         serializer.insert_sleep(1 / FRAMES_PER_S)
         say(f"second {time_s:.0f} of {times_s[-1]:.0f}")
     title = f"<title>{html.escape(show.title)}</title>"
-    text = re.sub(r"<title>[^<]*</title>", lambda _: title, serializer.as_html(), count=1)
+    text = re.sub(r"<title>[^<]*</title>", lambda _: title, dressed(serializer.as_html()), count=1)
     client, end = text.rsplit("</body>", 1)
     return f"{client}{_panel(show)}</body>{end}"
 

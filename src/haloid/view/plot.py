@@ -7,15 +7,15 @@ import viser
 import viser.uplot
 
 MOST_POINTS = 500
-COLOURS = {
+COLOURS = {  # each is seen on a light page and on a dark one
     "measured": "#4aa8e8",
-    "calibrated": "#1c2126",
+    "calibrated": "#009e73",
     "nominal": "#e69f00",
     "target": "#8b949d",
     "reference": "#8b949d",
-    "policy": "#1c2126",
+    "policy": "#009e73",
 }
-OTHER_COLOUR = "#009e73"
+OTHER_COLOUR = "#cc79a7"
 MARK = "#d55e00"
 HEIGHT_PX = 190
 

@@ -14,6 +14,7 @@ from contextlib import redirect_stdout
 import viser
 
 from haloid.errors import HaloidError
+from haloid.view.look import dressed_servers
 
 LOOPBACK = "127.0.0.1"
 
@@ -22,7 +23,7 @@ def start_server(host: str, port: int, say: Callable[[str], None]) -> viser.Vise
     """Listening when it returns; `say` is called when a browser connects and when the last one leaves."""
     require_free(host, port)
     logging.getLogger("websockets").setLevel(logging.ERROR)  # a browser that closes is not an error
-    with redirect_stdout(io.StringIO()):  # viser prints a banner; ours replaces it
+    with dressed_servers(), redirect_stdout(io.StringIO()):  # viser prints a banner; ours replaces it
         server = viser.ViserServer(host=host, port=port, verbose=False)
     server.gui.configure_theme(
         control_layout="floating", control_width="large", show_logo=False, show_share_button=False

@@ -11,6 +11,8 @@ from haloid.view.shapes import Triangles, body_shapes, ellipsoid_triangles
 
 GHOST_RGB, LOAD_RGB, DOUBT_RGB = (74, 168, 232), (230, 90, 0), (204, 51, 140)
 GHOST_OPACITY, LOAD_OPACITY, DOUBT_OPACITY = 0.35, 0.7, None
+GRID_RGB = (150, 155, 160)
+"""Seen on white and on a dark page."""
 
 BESIDE_M = -0.9
 """Where a ghost stands beside its robot, along y."""
@@ -66,8 +68,8 @@ class StagedRobot:
         )
 
 
-def set_up(server: viser.ViserServer, model: mujoco.MjModel, qpos: np.ndarray) -> None:
-    """Floor, light and a camera that has the whole robot in view."""
+def set_up(server: viser.ViserServer, model: mujoco.MjModel, qpos: np.ndarray, *, ghost: bool) -> None:
+    """Floor, light and a camera that has the whole robot in view, and the ghost beside it."""
     data = mujoco.MjData(model)
     data.qpos[:] = qpos
     mujoco.mj_kinematics(model, data)
@@ -79,11 +81,31 @@ def set_up(server: viser.ViserServer, model: mujoco.MjModel, qpos: np.ndarray) -
     server.scene.add_light_hemisphere(
         "/light/sky", sky_color=(255, 255, 255), ground_color=(150, 150, 150), intensity=1.5
     )
-    server.scene.add_grid("/floor", cell_size=0.5, section_size=1.0, infinite_grid=True, fade_distance=15.0)
-    aside = height * np.array([0.0, 0.12, 0.0])  # the panel covers the right of the window
-    server.initial_camera.look_at = middle + aside
-    server.initial_camera.position = middle + aside + height * np.array([2.1, -0.4, 0.35])
+    server.scene.add_grid(
+        "/floor",
+        cell_size=0.5,
+        cell_color=GRID_RGB,
+        cell_thickness=0.5,
+        section_size=1.0,
+        section_color=GRID_RGB,
+        infinite_grid=True,
+        fade_distance=15.0,
+    )
     server.initial_camera.up = (0.0, 0.0, 1.0)
+    # the panel covers the right of the window
+    _aim(server.initial_camera, middle + height * np.array([0.0, 0.12 if ghost else 0.45, 0.0]), height)
+
+    @server.on_client_connect
+    def _(client: viser.ClientHandle) -> None:
+        if client.camera.aspect < 1:  # a phone, whose panel covers the lower half
+            below = np.array([0.0, BESIDE_M / 2 if ghost else 0.0, -0.75 * height])
+            _aim(client.camera, middle + below, 1.5 * height)
+
+
+def _aim(camera: viser.CameraHandle | viser.InitialCameraConfig, at_m: np.ndarray, height_m: float) -> None:
+    """From the front and a little from its right, as far away as so much height needs."""
+    camera.position = at_m + height_m * np.array([2.1, -0.4, 0.35])
+    camera.look_at = at_m
 
 
 def place_choice(gui: viser.GuiApi, ghost: StagedRobot, label: str) -> None:

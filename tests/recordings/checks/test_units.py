@@ -30,6 +30,13 @@ def test_angles_in_degrees(recording, model):
         assert_words(message, "recording 'swing': column 'q:", "row ", "looks like degrees", "pi/180")
 
 
+def test_a_model_whose_radians_were_read_as_degrees(recording):
+    model = load_spec("g1").compile()
+    model.jnt_range[:] = np.deg2rad(model.jnt_range)
+    message = error(recording, model)
+    assert_words(message, "column 'q:", "the joint's limits [-0.0", '<compiler angle="radian"/>', "haloid robots check")
+
+
 def test_targets_alone_in_degrees(recording, model):
     message = error(replace(recording, target_rad=np.rad2deg(recording.target_rad)), model)
     assert_words(message, "column 'target:", "row 1", "looks like degrees", "all targets")

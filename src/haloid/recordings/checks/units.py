@@ -12,6 +12,7 @@ import numpy as np
 from haloid.recordings.errors import Origin, RecordingError, listed
 from haloid.recordings.files.columns import CHANNELS
 from haloid.recordings.recording import Recording
+from haloid.robots.check import TINY_RANGE_RAD
 
 LIMIT_SLACK_RAD = 0.2
 """Outside a joint's limits by up to this: a warning (the encoder's zero, a soft stop). By more: an error."""
@@ -107,7 +108,12 @@ def _check_limits(recording: Recording, limits: np.ndarray, origin: Origin) -> N
 
 
 def _outside_limits(column: str, row: int, value: float, limits: np.ndarray, origin: Origin) -> RecordingError:
-    if abs(value) > _DEGREES_UP_TO:
+    if np.ptp(limits) < TINY_RANGE_RAD:
+        next_step = (
+            'Limits this narrow are often radians that were read as degrees: write <compiler angle="radian"/> into '
+            "the model's MJCF; haloid robots check looks for more."
+        )
+    elif abs(value) > _DEGREES_UP_TO:
         next_step = "No angle is that large: the value is damaged, check the log's converter."
     elif abs(value) > _DEGREES_FROM_RAD:
         next_step = f"It looks like degrees: {_CONVERT} all angles that are in degrees."
