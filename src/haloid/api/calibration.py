@@ -84,9 +84,10 @@ def calibrate(
 
     `held_out` runs judge the result; by default one in five, or the last fifth of a single run.
 
-    >>> arm = haloid.calibrate(haloid.read("logs/arm-*.csv"))
-    >>> arm.gap_over_nominal < 1
-    True
+    Examples:
+        >>> arm = haloid.calibrate(haloid.read("logs/arm-*.csv"))
+        >>> arm.gap_over_nominal < 1
+        True
     """
     return Calibrated(fit_servos(recordings, CalibrationSettings(held_out, shared_delay), say))
 
@@ -94,8 +95,9 @@ def calibrate(
 def replay(model: Model, recordings: Sequence[Recording]) -> list[Replay]:
     """Plays the commands of whole recordings on a model, each from its first state; errors are in `rms_rad`.
 
-    >>> one, *_ = haloid.replay("out/result", haloid.read("logs/loaded-*.csv"))
-    >>> one.rms_rad.shape
-    (29,)
+    Examples:
+        >>> one, *_ = haloid.replay("out/result", haloid.read("logs/loaded-*.csv"))
+        >>> one.rms_rad.shape
+        (29,)
     """
     return play(load_robot(model), recordings)

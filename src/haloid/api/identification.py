@@ -56,13 +56,14 @@ def identify(
         payload_links: the links that the load is fixed to.
         report: given a stage's name, returns a function that is called with every iteration.
 
-    >>> loaded = haloid.read("logs/loaded-*.csv")
-    >>> result = haloid.identify([], loaded, ["torso_link"], stages="one", fragments=4, rows=8)
-    >>> result.payload["torso_link"].mass_kg.value > 5
-    True
-    >>> haloid.identify([], loaded, ["torso_link"], stages="one", held_out=0.7)
-    Traceback (most recent call last):
-    haloid.setting_limits.SettingError: --held-out is 0.7; expected a number from 0 to 0.5
+    Examples:
+        >>> loaded = haloid.read("logs/loaded-*.csv")
+        >>> result = haloid.identify([], loaded, ["torso_link"], stages="one", fragments=4, rows=8)
+        >>> result.payload["torso_link"].mass_kg.value > 5
+        True
+        >>> haloid.identify([], loaded, ["torso_link"], stages="one", held_out=0.7)
+        Traceback (most recent call last):
+        haloid.setting_limits.SettingError: --held-out is 0.7; expected a number from 0 to 0.5
     """
     settings = Settings(
         payload_links=_names(payload_links),

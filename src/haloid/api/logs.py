@@ -31,8 +31,9 @@ def read(files: str | Path | Iterable[str | Path], *, allow_gaps: bool = False) 
 
     With `allow_gaps`, missing rows are a warning instead of an error; no fragment spans a gap.
 
-    >>> haloid.read("logs/loaded-*.csv")
-    [Recording('loaded-1', ...), Recording('loaded-2', ...)]
+    Examples:
+        >>> haloid.read("logs/loaded-*.csv")
+        [Recording('loaded-1', ...), Recording('loaded-2', ...)]
     """
     names = [files] if isinstance(files, str | Path) else files
     return [open_log(path, allow_gaps=allow_gaps) for path in matching_files(names)]
@@ -69,11 +70,12 @@ def inspect(recording: Recording | str | Path, payload_links: Sequence[str] = ()
 
     Gaps are counted, not refused. Without `payload_links`, those where the robot usually carries things.
 
-    >>> inspected = haloid.inspect("logs/loaded-1.csv")
-    >>> round(inspected.facts.rate_hz), inspected.facts.gaps
-    (50, 0)
-    >>> inspected.advice[0]
-    'It lasts only 3.0 s. Record at least 5 s, ...'
+    Examples:
+        >>> inspected = haloid.inspect("logs/loaded-1.csv")
+        >>> round(inspected.facts.rate_hz), inspected.facts.gaps
+        (50, 0)
+        >>> inspected.advice[0]
+        'It lasts only 3.0 s. Record at least 5 s, ...'
     """
     if not isinstance(recording, Recording):
         (recording,) = read(recording, allow_gaps=True)
@@ -106,8 +108,9 @@ def record(
         noise_rad: of its encoders.
         seed: of the first run; the next runs count up from it.
 
-    >>> haloid.record(payload={"torso_link": (4.0, (0.0, 0.0, 0.2))}, duration_s=2.0)
-    [Recording('run', robot 'g1', clamp 'left_ankle_roll_link', payload 'unknown', 100 rows at 50 Hz)]
+    Examples:
+        >>> haloid.record(payload={"torso_link": (4.0, (0.0, 0.0, 0.2))}, duration_s=2.0)
+        [Recording('run', robot 'g1', clamp 'left_ankle_roll_link', payload 'unknown', 100 rows at 50 Hz)]
     """
     if runs < 1:
         raise HaloidError(f"{runs} runs; expected at least 1")

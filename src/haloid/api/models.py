@@ -21,10 +21,11 @@ def load_robot(model: Model) -> mujoco.MjSpec:
 
     `model` is a known robot's name, an MJCF or URDF file, a patch.json, the folder of a result, or a `Result`.
 
-    >>> haloid.load_robot("g1").compile().nu
-    29
-    >>> haloid.load_robot("out/result").compile().body("torso_link").mass
-    array([13...])
+    Examples:
+        >>> haloid.load_robot("g1").compile().nu
+        29
+        >>> haloid.load_robot("out/result").compile().body("torso_link").mass
+        array([13...])
     """
     return model.spec() if isinstance(model, Result) else open_model(model)
 
@@ -39,8 +40,9 @@ def load_motion(motion: str | Path, *, robot: str = DEFAULT_ROBOT, fps: float = 
 
     With `repaired`, soles are put flat on the ground, for clips from elsewhere.
 
-    >>> squat = haloid.load_motion("squat")
-    >>> squat.rate_hz, squat.joint_pos_rad.shape[1]
-    (50.0, 29)
+    Examples:
+        >>> squat = haloid.load_motion("squat")
+        >>> squat.rate_hz, squat.joint_pos_rad.shape[1]
+        (50.0, 29)
     """
     return load_any_motion(motion, robot=robot, fps=fps, repaired=repaired)

@@ -46,13 +46,14 @@ class Live:
 class Result:
     """What an identification found. `haloid.identify` makes it, `haloid.load_result` reads it back.
 
-    >>> result = haloid.load_result("out/result")
-    >>> result.payload["torso_link"].mass_kg.value, result.payload["torso_link"].mass_kg.interval95
-    (6.0..., array([5..., 6...]))
-    >>> result.links["torso_link"]["mass"].nominal
-    7.8...
-    >>> result.model().body("torso_link").mass
-    array([13...])
+    Examples:
+        >>> result = haloid.load_result("out/result")
+        >>> result.payload["torso_link"].mass_kg.value, result.payload["torso_link"].mass_kg.interval95
+        (6.0..., array([5..., 6...]))
+        >>> result.links["torso_link"]["mass"].nominal
+        7.8...
+        >>> result.model().body("torso_link").mass
+        array([13...])
     """
 
     contents: Contents
@@ -146,8 +147,9 @@ class Result:
 def load_result(folder: str | Path) -> Result:
     """The result in a folder that `haloid identify` or `Result.save` wrote.
 
-    >>> haloid.load_result("out/result").payload["left_wrist_yaw_link"].mass_kg.std
-    0.0...
+    Examples:
+        >>> haloid.load_result("out/result").payload["left_wrist_yaw_link"].mass_kg.std
+        0.0...
     """
     folder = Path(folder)
     folder = (folder.parent if folder.name == "result.json" else folder).resolve()

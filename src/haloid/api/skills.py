@@ -62,9 +62,10 @@ def train(
         minutes: stop after this long, with the best policy so far.
         on_iteration: called after every iteration.
 
-    >>> policy = haloid.train("clips/stand.npz", model=haloid.load_result("out/result"), iterations=1, robots=4)
-    >>> policy.path.name, policy.facts.motions
-    ('policy.onnx', ('stand',))
+    Examples:
+        >>> policy = haloid.train("clips/stand.npz", model=haloid.load_result("out/result"), iterations=1, robots=4)
+        >>> policy.path.name, policy.facts.motions
+        ('policy.onnx', ('stand',))
     """
     _require("train", "torch", "rsl_rl", "mjbatch", "tensorboard", "onnx", "onnxruntime")
     from haloid.skills.policies.deployed import DeployedPolicy
@@ -134,9 +135,10 @@ def _free_folder(motions: Sequence[str]) -> Path:
 def load_policy(path: str | Path) -> DeployedPolicy:
     """A policy, ready to run: a policy.onnx from haloid or mjlab, a policy.pt, or the folder of a training.
 
-    >>> policy = haloid.load_policy("out/stand")
-    >>> len(policy.facts.joint_names), policy.facts.motions
-    (29, ('stand',))
+    Examples:
+        >>> policy = haloid.load_policy("out/stand")
+        >>> len(policy.facts.joint_names), policy.facts.motions
+        (29, ('stand',))
     """
     _require("load_policy", "onnx", "onnxruntime")
     from haloid.skills.policies.open_policy import open_policy
@@ -172,9 +174,10 @@ def evaluate(
             the link's frame (m) by link, or the `payload` of a `Result`.
         simulator: what moves the robots; genesis is another simulator, which `make genesis` sets up.
 
-    >>> measured = haloid.evaluate("out/stand", payload={"torso_link": (1.0, (0.0, 0.0, 0.2))}, starts=2)
-    >>> measured.success_rate
-    1.0
+    Examples:
+        >>> measured = haloid.evaluate("out/stand", payload={"torso_link": (1.0, (0.0, 0.0, 0.2))}, starts=2)
+        >>> measured.success_rate
+        1.0
     """
     _require("evaluate", "onnx", "onnxruntime", "mjbatch")
     from haloid.skills.evaluation.evaluate import EvaluationConfig

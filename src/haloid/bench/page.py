@@ -1,6 +1,6 @@
-"""docs/benchmarks.md and the README's benchmark section, made from benchmarks/*/result.json and never typed.
+"""docs/benchmarks.md and the tables in README.md and docs/paper-tables.md, made from benchmarks/*/result.json.
 
-python -m haloid.bench.page            rewrite both, from the root of the checkout
+python -m haloid.bench.page            rewrite them, from the root of the checkout
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from haloid.bench import BENCHMARKS
 
 ORDER = (
     *("table2", "table4", "noise", "double-support", "payloads", "sysid", "scaling", "engines", "excitation", "data"),
@@ -122,24 +124,54 @@ def readme_section(results: list[dict[str, Any]]) -> str:
         for row in HIGHLIGHTS
         if row.benchmark in kept and (headline := kept[row.benchmark]["headline"])
     ]
+    met = [target["met"] for result in results for target in result["targets"]]
     missed = [
-        f"- `haloid bench {result['benchmark']}`: {'; '.join(of_result)}"
+        f"[{result['benchmark']}](docs/benchmarks.md#{result['benchmark']})"
         for result in results
-        if (of_result := [_miss(target) for target in result["targets"] if not target["met"]])
+        if not all(target["met"] for target in result["targets"])
     ]
     table = _markdown(["", "paper or peer", "haloid", "command"], rows)
-    words = "Targets that are missed:\n\n" + "\n".join(missed) + "\n\n" if missed else ""
+    words = f"**{met.count(False)} of {len(met)} targets are missed**, in {', '.join(missed)}.\n\n" if missed else ""
     return f"{BEGIN}\n\n{table}\n{words}{END}"
 
 
-def _miss(target: dict[str, Any]) -> str:
-    """A missed target without the word, which the list's heading says."""
-    return target["target"].removeprefix("MISSED: ")
+PAPER_TABLES = (
+    ("HALO", "II: three payloads, noise-free", "table2"),
+    ("HALO", "III: tracking under load, learned policies", "table3"),
+    ("HALO", "III, V, VI with the controller, nothing learned", "controller"),
+    ("HALO", "IV: two stages against one", "table4"),
+    ("HALO", "V: walk", "walk"),
+    ("HALO", "V: quarter-turn jump", "yaw-jump"),
+    ("HALO", "VI: one-leg maneuvers", "maneuvers"),
+    ("ASAP", "III: open loop", "asap-open-loop"),
+    ("ASAP", "IV: closed loop", "asap-closed-loop"),
+    ("GAPONet", "Fig. 3: tracking an unseen robot", "gaponet-tracking"),
+    ("GAPONet", "1: delivery", "gaponet-delivery"),
+    ("GAPONet", "2: ablations", "gaponet-ablations"),
+)
+"""Paper, table and the benchmark that repeats it."""
 
 
-def with_section(readme: str, section: str) -> str:
-    """The README with its benchmark section replaced."""
-    before, rest = readme.split(BEGIN)
+def paper_section(results: list[dict[str, Any]]) -> str:
+    """The table of docs/paper-tables.md: what repeats each of the papers' tables, and how far it has come."""
+    kept = {result["benchmark"]: result["targets"] for result in results}
+    rows = []
+    for paper, table, name in PAPER_TABLES:
+        if name not in BENCHMARKS:
+            state = "not built"
+        elif name not in kept:
+            state = "runs; no result is kept yet"
+        else:
+            met = [target["met"] for target in kept[name]]
+            state = f"[numbers](benchmarks.md#{name})"
+            state += f"; {met.count(True)} of {len(met)} targets met" if met else ""
+        rows.append([paper, table, f"`haloid bench {name}`" if name in BENCHMARKS else "–", state])
+    return f"{BEGIN}\n\n{_markdown(['paper', 'table', 'command', 'state'], rows)}\n{END}"
+
+
+def with_section(text: str, section: str) -> str:
+    """A page with its section between the markers replaced."""
+    before, rest = text.split(BEGIN)
     return before + section + rest.split(END)[1]
 
 
@@ -153,8 +185,10 @@ def main() -> None:
     results = load_results(root / "benchmarks")
     (root / "docs").mkdir(exist_ok=True)
     (root / "docs" / "benchmarks.md").write_text(page(results), encoding="utf-8")
-    readme = root / "README.md"
-    readme.write_text(with_section(readme.read_text(encoding="utf-8"), readme_section(results)), encoding="utf-8")
+    sections = {"README.md": readme_section(results), "docs/paper-tables.md": paper_section(results)}
+    for name, section in sections.items():
+        text = (root / name).read_text(encoding="utf-8")
+        (root / name).write_text(with_section(text, section), encoding="utf-8")
 
 
 if __name__ == "__main__":
