@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -168,8 +169,16 @@ def test_completion_knows_every_command_and_its_options():
     assert done.returncode == 0, done.stderr
     assert all(name in done.stdout for name in cli.COMMANDS)
     assert "--payload-links" in done.stdout
-    # bash would offer the second line of a help text as a word
-    assert not re.search(r"'description': (['\"])(?:(?!\1).)*\\n", done.stdout)
+
+
+def test_completion_offers_options_and_values_and_nothing_else(tmp_path: Path):
+    script = tmp_path / "haloid"
+    script.write_text(command("--tyro-print-completion", "bash").stdout)
+    for words, offered in ((["identi"], ["identify"]), (["train", "--act"], ["--actions"])):
+        line = ["haloid", *words]
+        code = f"source {script}; COMP_WORDS=({' '.join(line)}); COMP_CWORD={len(words)}; _tyro_haloid; "
+        done = subprocess.run(["bash", "-c", code + 'printf "%s\\n" "${COMPREPLY[@]}"'], capture_output=True, text=True)
+        assert done.stdout.splitlines() == offered, done.stderr
 
 
 def test_version():

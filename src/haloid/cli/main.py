@@ -21,6 +21,7 @@ import signal
 import sys
 import textwrap
 import threading
+from contextlib import redirect_stdout
 from types import ModuleType
 from typing import Any
 
@@ -148,10 +149,19 @@ def parsed(name: str, words: list[str]) -> Any:
 
 
 def _print_completion(shell: str) -> None:
-    """Print a script that lets bash, zsh or tcsh complete commands and options, then exit."""
+    """Print a script that lets bash, zsh or tcsh complete commands and options."""
     # The options of a benchmark depend on which it is: bench is completed by its name alone.
     configs = {name: (dict if name == "bench" else _module(name).Config) for name in COMMANDS}
-    tyro.extras.subcommand_cli_from_dict(configs, prog="haloid", args=["--tyro-print-completion", shell])
+    script = io.StringIO()
+    try:
+        with redirect_stdout(script):
+            tyro.extras.subcommand_cli_from_dict(configs, prog="haloid", args=["--tyro-print-completion", shell])
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    # Of a help text with two lines, bash would offer the second as a word.
+    for line in script.getvalue().splitlines():
+        print(line.replace("\\n", " ") if line.startswith("COMPLETION_SPEC = ") else line)
 
 
 def _module(name: str) -> ModuleType:

@@ -51,7 +51,8 @@ class Config:
     strength: float = 0.0
     """Spread of the aged robot's motor strengths: 0.02 is ±2 %."""
     gains: str | None = None
-    """A gain set of the robot, or model for its own servos. None: stiff if it has that, or the policy's own."""
+    """A gain set of the robot, or model for the position servos in its own file. None: stiff where the robot has that
+    set, or the policy's own."""
     noise: float = 0.0005
     """Standard deviation of the encoders' noise, rad."""
     bias: float = 0.0

@@ -51,7 +51,8 @@ class Config:
     iterations: int = 2000
     """Stop after this many rounds of acting and learning."""
     actions: Literal["feedforward", "controller", "mjlab"] = "feedforward"
-    """feedforward: learn corrections to computed targets; controller: computed alone; mjlab: learn offsets."""
+    """feedforward: learn corrections to targets computed from the model; controller: no learning, a tracking
+    controller computed from the model in about a minute; mjlab: learn offsets from the default pose."""
     randomisation: Literal["none", "nominal", "wide", "mjlab"] = "nominal"
     """How much the robots differ: HALO's Table I, nominal or wide, or mjlab's own."""
     clamp: str | None = None
