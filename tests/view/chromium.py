@@ -12,6 +12,7 @@ from PIL import Image
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 WIDTH_PX, HEIGHT_PX = 900, 560
+ATTEMPTS = 5
 FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--use-gl=angle", "--use-angle=swiftshader"),
@@ -51,8 +52,16 @@ def prefer(browser, *, dark: bool) -> None:
 
 
 def screenshot(browser) -> np.ndarray:
-    """(height, width, 3)"""
-    return np.asarray(Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")).astype(int)
+    """(height, width, 3); on a machine with much to do a picture may take the browser longer than it grants itself."""
+    late = pytest.importorskip("selenium.common.exceptions").TimeoutException
+    for attempt in range(ATTEMPTS):
+        try:
+            png = browser.get_screenshot_as_png()
+            break
+        except late:
+            if attempt == ATTEMPTS - 1:
+                raise
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
 
 
 def errors(browser) -> list[str]:

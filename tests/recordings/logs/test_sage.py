@@ -69,7 +69,7 @@ def test_a_folder_and_its_faults(folder: Path):
     assert recording.joint_names == ("a", "b")
     assert recording.kd is not None and recording.kd.tolist() == [1.0, 2.0]
     np.testing.assert_allclose(recording.time_s, 0.02 * np.arange(60), atol=1e-9)
-    with pytest.raises(RecordingError, match=r"the log has no gains, and none were named.*Give --gains"):
+    with pytest.raises(RecordingError, match=r"the log has no gains, and none were named.*Give --gains .*\(model\)"):
         read_log(folder, LogOptions(robot=str(folder / "arm.xml")))
     text = (folder / "control.csv").read_text()
     (folder / "control.csv").write_text(text[:-5])

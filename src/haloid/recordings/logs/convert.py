@@ -21,7 +21,7 @@ from haloid.recordings.logs.log import Log
 from haloid.recordings.logs.unitree_bag import TARGET_NOTE, read_unitree_bag
 from haloid.recordings.recording import Recording
 from haloid.recordings.robot import RobotModel, resolve_robot, robot_model
-from haloid.robots.description import Robot, describe
+from haloid.robots.description import MODEL_GAINS, Robot, describe
 from haloid.robots.entries import DEFAULT_ROBOT
 from haloid.robots.servos import Gains
 
@@ -140,11 +140,12 @@ def _gains(
     if aligned.kp is not None and aligned.kd is not None:
         return aligned.kp, aligned.kd
     if options.gains is None:
+        known = ", ".join([*describe(robot).gains, MODEL_GAINS])
         raise origin.meta_error(
             "gains",
             found="the log has no gains, and none were named",
             expected="kp and kd of every servo",
-            next_step="Give --gains: a gain set of the robot, or model for the servos of its own file.",
+            next_step=f"Give --gains with a gain set of the robot ({known}); model: the servos of its own file.",
         )
     return _by_joint(describe(robot).gain_set(options.gains), log.joint_names, origin)
 
