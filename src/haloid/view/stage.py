@@ -93,7 +93,7 @@ def set_up(server: viser.ViserServer, model: mujoco.MjModel, qpos: np.ndarray, *
     )
     server.initial_camera.up = (0.0, 0.0, 1.0)
     # the panel covers the right of the window
-    _aim(server.initial_camera, middle + height * np.array([0.0, 0.12 if ghost else 0.45, 0.0]), height)
+    _aim(server.initial_camera, middle + height * np.array([0.0, 0.12 if ghost else 0.3, 0.0]), height)
 
     @server.on_client_connect
     def _(client: viser.ClientHandle) -> None:
