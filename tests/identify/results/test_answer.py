@@ -33,6 +33,7 @@ def matrix_of(inertia: np.ndarray) -> np.ndarray:
 
 
 def tuple_of(payload: Payload) -> np.ndarray:
+    assert payload.inertia_about_com is not None
     return np.array([payload.mass_kg, *payload.com_in_link_m, *payload.inertia_about_com[INERTIA_AT]])
 
 
