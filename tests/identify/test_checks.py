@@ -51,8 +51,8 @@ def test_a_link_named_twice(loaded):
 def test_recordings_in_the_wrong_place(loaded):
     unloaded = replace(loaded, payload="none", name="bare")
     with refused(
-        "arm run was given as unloaded but says payload 'unknown'; "
-        'give it with --loaded, or set "payload": "none" in its json if the robot carried nothing'
+        "arm run was given as unloaded but says payload 'unknown'; give it with --loaded, or, if the robot carried "
+        'nothing, convert it with --payload none or set "payload": "none" in its json'
     ):
         check_inputs([loaded], [loaded], "two", ["hand"])
     with refused(

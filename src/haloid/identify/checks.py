@@ -37,8 +37,9 @@ def check_inputs(
     for recording in unloaded:
         if recording.payload != "none":
             raise DataError(
-                f"{recording.title} was given as unloaded but says payload '{recording.payload}'; "
-                'give it with --loaded, or set "payload": "none" in its json if the robot carried nothing'
+                f"{recording.title} was given as unloaded but says payload '{recording.payload}'; give it with "
+                "--loaded, or, if the robot carried nothing, convert it with --payload none or set "
+                '"payload": "none" in its json'
             )
     for recording in loaded:
         if recording.payload == "none":
