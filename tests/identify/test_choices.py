@@ -72,6 +72,7 @@ def test_every_setting_of_two_stages(tmp_path: Path, chosen: dict):
 
 
 def test_cma_in_one_stage(tmp_path: Path):
+    pytest.importorskip("cma")
     found = told([], [run_of(tmp_path)], replace(SETTINGS, solver="cma", iterations=3, payload_model="halo"))
     assert found.payload[0].link == "hand"
 
