@@ -34,7 +34,7 @@ class Config:
         haloid train --resume out/walk --iterations 600
         haloid train --config out/walk/config.yaml --seed 2 -o out/walk-2
         haloid train --motion walk --actions controller --model out/result/calibrated.xml -o out/controller
-        haloid train --motion excitation --clamp left_ankle_roll_link --randomisation wide -o out/explore
+        haloid train --motion excitation --clamp left_ankle_roll_link --randomisation wide --learn-arms -o out/explore
         haloid train --motion walk --backend mjlab --gpu-ids 0 1 -o out/walk-gpu
     """
 

@@ -27,7 +27,7 @@ def lab_policy(policy: DeployedPolicy, joint_names: Sequence[str], clamp: str | 
         trained = f"with {facts.clamp} clamped" if facts.clamp else "without a clamp"
         raise HaloidError(
             f"{policy.path} was trained {trained} and the robot is clamped at {clamp}; expected the same. Train one "
-            f"for it: haloid train --motion excitation --clamp {clamp} --randomisation wide"
+            f"for it: haloid train --motion excitation --clamp {clamp} --randomisation wide --learn-arms"
         )
     if facts.state_estimation:
         raise HaloidError(
