@@ -100,7 +100,7 @@ def test_the_policy_file_acts_as_the_checkpoints_network(trained, robot):
 def test_a_stopped_training_goes_on_from_its_last_checkpoint(trained):
     folder = trained.policy.parent
     with pytest.raises(
-        HaloidError, match=r"has all its 2 iterations\. Ask for more: haloid train --resume .* --iterations 4"
+        HaloidError, match=r"has finished its 2 iterations\. Ask for more: haloid train --resume .* --iterations 4"
     ):
         resume_with_mjlab(folder)
     more = resume_with_mjlab(folder, iterations=3)
