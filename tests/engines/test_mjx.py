@@ -15,7 +15,7 @@ pytest.importorskip("mujoco.mjx")
 from tests.engines.scenes import Scene, g1_scene, hanging_arm, standing_leg  # noqa: E402
 
 from haloid.engines.analytic import AnalyticEngine  # noqa: E402
-from haloid.engines.mjx import MjxEngine, NotFiniteError  # noqa: E402
+from haloid.engines.mjx import MjxEngine, NotFiniteError, _padded  # noqa: E402
 from haloid.engines.physics import FLOOR_KINDS, Column  # noqa: E402
 from haloid.errors import HaloidError  # noqa: E402
 
@@ -65,6 +65,12 @@ def test_a_fragment_without_numbers_is_named(arm, engine):
         "the gradient of fragment 1 (recording 1, row 140) is not finite; expected a motion that stays finite "
         "there. Shorten the fragments with --rows, or use --engine analytic"
     )
+
+
+@pytest.mark.parametrize(("count", "devices", "filled"), [(1, 1, 1), (6, 1, 8), (8, 1, 8), (2, 3, 3), (7, 3, 12)])
+def test_batches_are_filled_so_that_few_sizes_are_compiled(count, devices, filled):
+    batch = np.arange(count)
+    assert _padded(batch, devices).tolist() == [*batch, *[count - 1] * (filled - count)]
 
 
 @pytest.mark.parametrize("asked", [True, False])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -17,6 +18,12 @@ from haloid.engines.workers import Workers
 from haloid.errors import HaloidError
 
 PATIENCE_S = 20.0
+
+
+@pytest.fixture(autouse=True)
+def without_jax(monkeypatch: pytest.MonkeyPatch):
+    """Tests of the MJX engine may have imported it."""
+    monkeypatch.delitem(sys.modules, "jax", raising=False)
 
 
 class Plain:
@@ -59,6 +66,16 @@ def test_a_single_piece_stays_here():
     with Workers(Plain(), 2) as workers:
         assert workers.map(multiply, [5]) == [(os.getpid(), 15)]
         assert workers.map(multiply, []) == []
+
+
+def test_a_process_with_jax_is_not_forked(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
+    with Workers(Plain(), 2) as workers:  # JAX may come between
+        monkeypatch.setitem(sys.modules, "jax", ModuleType("jax"))
+        assert workers.map(multiply, range(4)) == [(os.getpid(), 3 * piece) for piece in range(4)]
+    assert caplog.messages == [
+        "JAX was imported, and a process that runs it cannot be forked: one core does the work. To use all, do this "
+        "before JAX is imported, or in a process without it"
+    ]
 
 
 def test_an_engine_finds_the_same_in_other_processes():

@@ -6,7 +6,6 @@ Speed is reported as ratios measured in one run. A target that was missed is sai
 from __future__ import annotations
 
 import json
-import os
 import platform
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from haloid.cores import cores_in_words
 from haloid.identify.results.files import versions
 from haloid.outputs import atomic_file
 from haloid.report import Table
@@ -57,7 +57,7 @@ def write_outcome(name: str, outcome: Outcome, seconds: float, out: Path) -> Pat
         "targets": [{"target": str(target), "met": target.met} for target in outcome.targets],
         "notes": list(outcome.notes),
         "seconds": round(seconds, 1),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
+        "machine": f"{cores_in_words()}, {platform.machine()}, {platform.system()}",
         "versions": versions(),
         "command": "haloid " + " ".join(sys.argv[1:]),
     }

@@ -1,6 +1,5 @@
 """`haloid doctor`: what this installation can do, what is missing for what, and how to get it."""
 
-import os
 import platform
 import shutil
 import subprocess
@@ -10,6 +9,7 @@ from importlib.util import find_spec
 
 import haloid
 from haloid.cli import console
+from haloid.cores import cores_in_words
 from haloid.extras import install_command
 
 CORE = ("mujoco", "pin", "numpy", "scipy", "matplotlib", "tyro", "rich")
@@ -62,8 +62,7 @@ def _system() -> str:
 
 
 def _cores() -> str:
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return f"{usable} core{'s' * (usable > 1)} to use"
+    return f"{cores_in_words()} to use"
 
 
 def _gpu() -> str:

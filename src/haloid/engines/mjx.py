@@ -110,7 +110,7 @@ class MjxEngine(Engine):
         return by_fragment.sum(axis=0)
 
     def _placed(self, physics: Physics, columns: list[Column], fragments: Fragments, q0: np.ndarray, v0: np.ndarray):
-        """All that a rollout takes, on the devices; fragments are repeated until they fill them."""
+        """All that a rollout takes, on the devices; the last fragment is repeated until they fill them."""
         floor = [Column(kind) for kind in FLOOR_KINDS]
         if set(floor) & set(columns) or any(physics.values(floor) != self.simulator.nominal.values(floor)):
             raise HaloidError(
@@ -180,9 +180,12 @@ def _gradient(run: Callable, places: Columns) -> Callable:
 _FUNCTIONS = {"readings": _readings, "jacobian": _jacobian, "gradient": _gradient}
 
 
-def _padded(batch: np.ndarray, multiple: int) -> np.ndarray:
-    """The batch with its last entry repeated until the devices share it evenly."""
-    lacking = -len(batch) % multiple
+def _padded(batch: np.ndarray, devices: int) -> np.ndarray:
+    """The batch with its last entry repeated until each device has a power of two of them.
+
+    Every size is compiled anew, which takes longer than rolling out a few fragments too many."""
+    share = -(-len(batch) // devices)
+    lacking = devices * (1 << (share - 1).bit_length()) - len(batch)
     return np.concatenate([batch, np.repeat(batch[-1:], lacking, axis=0)]) if lacking else batch
 
 

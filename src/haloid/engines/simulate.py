@@ -7,7 +7,6 @@ Parameters are written into copies of the compiled model's arrays; nothing is re
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 
+from haloid.cores import usable_cores
 from haloid.engines.fragments import Fragments
 from haloid.engines.physics import Physics
 from haloid.errors import HaloidError
@@ -66,7 +66,7 @@ class Simulator:
         self.nominal = Physics.of_model(model)
         self._actuator_of_dof = self._match_actuators()
         self.effort_limit = self._symmetric_effort_limits()
-        threads = os.cpu_count() or 1
+        threads = usable_cores()
         self._rollout = mujoco.rollout.Rollout(nthread=threads if threads > 1 else 0)
         self._data = [mujoco.MjData(model) for _ in range(threads)]
 

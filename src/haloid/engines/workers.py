@@ -1,15 +1,18 @@
 """Workers: map a function over pieces of work in forked processes, each with its own copy of an engine.
 
 Pinocchio's Python calls hold the interpreter, so threads would wait for each other; forked processes do not. Where
-forking is not available (or with one core) the work runs here, one piece after the other, with the same result.
+forking is not available (or with one core) the work runs here, one piece after the other, with the same result. So it
+does once JAX was imported: its threads may hold locks that nobody in a forked process would ever release.
 """
 
 from __future__ import annotations
 
 import ctypes
+import logging
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager
@@ -17,8 +20,12 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from haloid.cores import usable_cores
+
 _PR_SET_PDEATHSIG = 1
 """Linux's prctl(2): the signal that a process gets when the thread that forked it ends."""
+
+_LOG = logging.getLogger(__name__)
 
 _engine: Any = None
 _blas = ThreadpoolController()
@@ -29,15 +36,16 @@ class Workers(AbstractContextManager):
 
     def __init__(self, engine: Any, processes: int | None = None) -> None:
         self._engine = engine
-        count = processes or os.cpu_count() or 1
-        forks = "fork" in multiprocessing.get_all_start_methods() and os.uname().sysname == "Linux"
-        self._pool = None
-        if count > 1 and forks:
-            context = multiprocessing.get_context("fork")
-            self._pool = ProcessPoolExecutor(count, mp_context=context, initializer=_adopt, initargs=(engine,))
+        self._count = processes or usable_cores()
+        self._pool: ProcessPoolExecutor | None = None
 
     def map(self, function: Callable[[Any, Any], Any], pieces: Iterable[Any]) -> list[Any]:
         pieces = list(pieces)
+        if self._pool is None and self._count > 1 and len(pieces) > 1 and _may_fork():
+            context = multiprocessing.get_context("fork")
+            self._pool = ProcessPoolExecutor(
+                self._count, mp_context=context, initializer=_adopt, initargs=(self._engine,)
+            )
         if self._pool is None or len(pieces) < 2:
             with _blas.limit(limits=1):
                 return [function(self._engine, piece) for piece in pieces]
@@ -46,6 +54,18 @@ class Workers(AbstractContextManager):
     def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+
+def _may_fork() -> bool:
+    if "fork" not in multiprocessing.get_all_start_methods() or os.uname().sysname != "Linux":
+        return False
+    if "jax" in sys.modules:
+        _LOG.warning(
+            "JAX was imported, and a process that runs it cannot be forked: one core does the work. To use all, do "
+            "this before JAX is imported, or in a process without it"
+        )
+        return False
+    return True
 
 
 def _adopt(engine: Any) -> None:

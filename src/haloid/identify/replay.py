@@ -9,7 +9,6 @@ by less than 1 % counts as dividing it. Nothing but the clamp (and the floor in 
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Literal
 import mujoco
 import numpy as np
 
+from haloid.cores import usable_cores
 from haloid.errors import HaloidError
 from haloid.identify.data.usable import pieces, smoothed
 from haloid.recordings.recording import Recording
@@ -86,7 +86,7 @@ def replay_nominal(recordings: Sequence[Recording]) -> list[Replay]:
 
 
 def _all(jobs: list[tuple[_Player, Recording]]) -> list[Replay]:
-    with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1) or 1) as pool:
+    with ThreadPoolExecutor(min(len(jobs), usable_cores()) or 1) as pool:
         return list(pool.map(lambda job: job[0].play(job[1]), jobs))
 
 

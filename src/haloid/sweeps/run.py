@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from haloid.cores import usable_cores
 from haloid.errors import HaloidError
 from haloid.sweeps.folder import RESULTS, SweepError, SweepFolder
 from haloid.sweeps.job import Job
@@ -93,7 +93,7 @@ def run_sweep(
             sweep.merge()
             return sweep.outcome()
         if ray_address is None:
-            threads = threads_per_job or max(1, _cores() // (workers or 1))
+            threads = threads_per_job or max(1, usable_cores() // (workers or 1))
             place = Processes(workers or 1, threads, deadline_unix_s, lock)
         else:
             from haloid.sweeps.ray_cluster import RayCluster
@@ -189,9 +189,3 @@ class _Sweep:
 
     def _tell(self, kind: Any, name: str, text: str) -> None:
         self._watch(SweepEvent(kind, name, text, len(self._results), len(self._order)))
-
-
-def _cores() -> int:
-    """The cores this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1

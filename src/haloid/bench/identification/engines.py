@@ -1,8 +1,9 @@
 """The engines beside each other: steps per second forward, seconds of a linearisation, and the gradient, on one set of
-fragments of the loaded G1 in single and in double support.
+fragments of the loaded G1 in single and in double support; and what each identifies (engine_answers.py).
 
 A linearisation is the data's part of the normal equations with every initial state among the unknowns, on all cores, as
-the solver asks for it. MJX compiles first; that time is reported separately.
+the solver asks for it; engines without a reverse mode read the gradient off it. MJX comes last, since a process that
+runs JAX is not forked any more (engines/workers.py), and compiles first; that time is reported separately.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from haloid.bench.identification.engine_answers import Question, answers_table, furthest_apart
 from haloid.bench.identification.scaling import FEW, MANY, PARAMETERS, moving_columns
 from haloid.bench.outcome import Outcome, Target
 from haloid.engines import ENGINES, make_engine
 from haloid.engines.engine import Engine
+from haloid.engines.simulate import Simulator
 from haloid.engines.workers import Workers
 from haloid.identify.data.dataset import Dataset, build_simulator, prepare
 from haloid.identify.problem.priors import no_prior
@@ -55,29 +58,31 @@ def run(config: Engines, say: Callable[[str], None]) -> Outcome:
     with_mjx = config.mjx and find_spec("jax") is not None and find_spec("mujoco.mjx") is not None
     if with_mjx:
         os.environ["JAX_ENABLE_X64"] = "1"
-    rows = []
-    for support in SUPPORTS:
-        recording, _ = record(LabRobot(support=support, loads=halo_setting(1)), Sensors(noise_rad=0.0005), seed=1)
-        simulator = build_simulator(recording, 0.005)
-        dataset = prepare(
-            [recording],
-            simulator,
-            rows=config.rows,
-            fragments_per_recording=config.fragments,
-            held_out_share=0.0,
-        )
-        gradients = {}
-        for name in ENGINES:
-            if name == "mjx" and not with_mjx:
-                continue
-            engine = make_engine(name, simulator)
+    data = {support: _data(config, support) for support in SUPPORTS}
+    question = Question.of(config.fragments, config.rows)
+    rows, answers, gradients = [], [], {}
+    for name in [name for name in ENGINES if name != "mjx"] + ["mjx"] * with_mjx:
+        for support, (simulator, dataset) in data.items():
             say(f"{support} support, {name}")
-            row, gradients[name] = _measured(config, engine, dataset)
+            row, gradients[support, name] = _measured(config, make_engine(name, simulator), dataset)
             rows.append({"support": support, "engine": name, **row})
-        if with_mjx:
-            size = np.abs(gradients["analytic"]).max()
-            rows[-1]["gradient_error"] = float(np.abs(gradients["mjx"] - gradients["analytic"]).max() / size)
-    return _outcome(config, rows, with_mjx)
+            if name == "mjx":
+                expected = gradients[support, "analytic"]
+                error = np.abs(gradients[support, name] - expected).max() / np.abs(expected).max()
+                rows[-1]["gradient_error"] = float(error)
+        say(f"Setting 1 in double support, identified by {name}")
+        answers.append(question.answer(name))
+    rows.sort(key=lambda row: SUPPORTS.index(row["support"]))
+    return _outcome(config, rows, answers, with_mjx)
+
+
+def _data(config: Engines, support: Literal["single", "double"]) -> tuple[Simulator, Dataset]:
+    recording, _ = record(LabRobot(support=support, loads=halo_setting(1)), Sensors(noise_rad=0.0005), seed=1)
+    simulator = build_simulator(recording, 0.005)
+    dataset = prepare(
+        [recording], simulator, rows=config.rows, fragments_per_recording=config.fragments, held_out_share=0.0
+    )
+    return simulator, dataset
 
 
 def _measured(config: Engines, engine: Engine, dataset: Dataset) -> tuple[dict[str, Any], np.ndarray]:
@@ -119,7 +124,7 @@ def _seconds(work: Callable[[], Any], repeats: int) -> tuple[float, float]:
     return spent[0], min(spent[1:])
 
 
-def _outcome(config: Engines, rows: list[dict[str, Any]], with_mjx: bool) -> Outcome:
+def _outcome(config: Engines, rows: list[dict[str, Any]], answers: list[dict[str, Any]], with_mjx: bool) -> Outcome:
     by = {(row["support"], row["engine"]): row for row in rows}
 
     def ratio(support: str, key: str) -> float:
@@ -131,6 +136,7 @@ def _outcome(config: Engines, rows: list[dict[str, Any]], with_mjx: bool) -> Out
         "analytic_over_fd_145": ratio("double", many),
         "analytic_over_fd_12_single": ratio("single", few),
         "analytic_over_fd_145_single": ratio("single", many),
+        "engines_apart_in_bounds": furthest_apart(answers),
     }
     targets = [
         Target(
@@ -160,7 +166,9 @@ def _outcome(config: Engines, rows: list[dict[str, Any]], with_mjx: bool) -> Out
         ["support", "engine", "steps/s", "12, ms", "145, ms", "gradient, ms", "compile, s"],
         cells,
         f"{config.fragments} fragments of {config.rows} control steps, all cores, fastest of {config.repeats}. "
-        "12 and 145: a linearisation with this many parameters and all initial states; gradient: by 12 parameters.",
+        "12 and 145: a linearisation with this many parameters and all initial states; gradient: by 12 parameters "
+        "at fixed states.",
     )
     notes = [] if with_mjx else ["without the MJX engine"]
-    return Outcome(headline, rows, [table], targets, notes)
+    tables = [table, answers_table(answers, config.fragments, config.rows)]
+    return Outcome(headline, rows + answers, tables, targets, notes)

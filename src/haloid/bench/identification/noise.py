@@ -64,7 +64,7 @@ def run(config: Noise | DoubleSupport, say: Callable[[str], None]) -> Outcome:
 
 def _one_foot(config: Noise, say: Callable[[str], None]) -> Outcome:
     robot = LabRobot(loads=halo_setting(1))
-    clean = _clean_recording(robot)
+    clean = clean_recording(robot)
     rows = [_row(robot, clean, level, config.seeds, say) for level in LEVELS_RAD]
     main = next(row for row in rows if row["noise_rad"] == TARGET_LEVEL_RAD)
     headline = {"rms_over_bound": main["rms_over_bound"], "coverage95": main["coverage95"]}
@@ -80,7 +80,7 @@ def _both_feet(config: DoubleSupport, say: Callable[[str], None]) -> Outcome:
     rows = []
     for setting in config.settings:
         robot = LabRobot(support="double", loads=halo_setting(setting))
-        clean, which = _clean_recording(robot), f"Setting {setting}"
+        clean, which = clean_recording(robot), f"Setting {setting}"
         exact = _row(robot, clean, 0.0, 1, lambda what, which=which: say(f"{which}, {what}"))
         noisy = _row(robot, clean, TARGET_LEVEL_RAD, config.seeds, lambda what, which=which: say(f"{which}, {what}"))
         rows += [{"setting": setting, **row} for row in (exact, noisy)]
@@ -129,7 +129,7 @@ def _both_feet(config: DoubleSupport, say: Callable[[str], None]) -> Outcome:
     return Outcome(headline, rows, tables, targets)
 
 
-def _clean_recording(robot: LabRobot) -> Recording:
+def clean_recording(robot: LabRobot) -> Recording:
     return record(robot, Sensors(quantise=False, measure_velocity=True), seed=1)[0]
 
 

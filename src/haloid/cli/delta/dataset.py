@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,6 +9,7 @@ from typing import Annotated, Literal
 import tyro
 
 from haloid.cli import console
+from haloid.cores import usable_cores
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def run(config: Dataset) -> None:
             config.out,
             settings,
             config.format,
-            config.workers or os.cpu_count() or 1,
+            config.workers or usable_cores(),
             lambda done, parts: say(f"{done} of {parts} parts", done=done / parts),
         )
     _told(config.out, settings.sequences, settings.sequences * settings.frames)
