@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import mujoco
 import numpy as np
 import pytest
 from tests.identify.arm import ARM, SHAKE, lab_arm, write_arm
 
-from haloid.identify.doubts import drag_of
+from haloid.engines.physics import Column
+from haloid.identify.doubts import drag_of, rough_floor
 from haloid.identify.results.answer import answer
 from haloid.identify.stages import Identification, Settings, identify
 from haloid.lab.aging import Aging
@@ -164,3 +167,18 @@ def test_a_g1_with_a_blocked_elbow_and_a_wrong_gain_is_doubted():
     factor = np.where(np.array(unloaded.joint_names) == "left_elbow_joint", 0.7, 1.0)
     wrong = [replace(run, kp=run.kp * factor) for run in (unloaded, loaded)]
     assert "left_elbow" in " ".join(identify(wrong[:1], wrong[1:], settings).doubts)
+
+
+def test_friction_and_stiffness_of_a_floor_are_rough_and_its_height_is_not():
+    def told(**values: float) -> list[str]:
+        fit: Any = SimpleNamespace(
+            unknowns=SimpleNamespace(columns=[Column(kind) for kind in values]), values=np.array([*values.values()])
+        )
+        return rough_floor(fit)
+
+    assert told(floor_height=0.001) == []
+    assert told(floor_height=0.001, floor_friction=0.93, floor_stiffness=2.5) == [
+        "stage 1: floor_friction 0.93 and floor_stiffness 2.50 may be off by several times the error bars: a foot that "
+        "slips or lifts makes jumps that no derivative sees. Leave this out of --base-parameters unless the fit is "
+        "poor without it"
+    ]

@@ -118,6 +118,13 @@ def test_a_policy_that_lets_the_robot_fall_is_not_recorded():
         record(ROBOT, NOISY, policy_of(lambda senses: MOTION.q_rad[0] - 1.0), seed=0)
 
 
+def test_arms_that_hang_are_no_fall():
+    arms = np.array([limb not in ("legs", "waist") for limb in ROBOT.built.limbs])
+    target_rad = feed_forward_targets(ROBOT.built, MOTION) - 0.6 * arms
+    _, truth = record(ROBOT, NOISY, policy_of(lambda senses: target_rad[senses.row]), seed=0)
+    assert truth.playback.tracking_max_rad[arms].max() > 0.5 > truth.playback.tracking_max_rad[~arms].max()
+
+
 def test_a_policy_for_other_joints_is_refused():
     other = replace(MOTION, joint_names=MOTION.joint_names[::-1])
     with pytest.raises(HaloidError, match=re.escape("expected those of the robot in its own order: left_hip_pitch")):

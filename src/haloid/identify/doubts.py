@@ -5,6 +5,7 @@ Comes in: the fits of both stages. Goes out: sentences, each with what was found
 - a joint whose readings no model explains: residuals beyond its noise that last from row to row (a jammed joint, links
   that touch, a clamp that slips);
 - a robot far outside its prior: a wrong gain of a joint looks like a wrong mass or CoM of what it carries;
+- friction and stiffness of a floor: a foot that slips or lifts makes jumps that no derivative sees;
 - a base that stage 2 moved away from stage 1's estimate. With δ the move, Σ₁ stage 1's covariance and Σ₂ stage 2's,
   χ² = δᵀ Σ₁⁻¹ δ has the mean k = tr(1 − Σ₁⁻¹Σ₂) and the variance 2·tr((1 − Σ₁⁻¹Σ₂)²) if one robot made both.
 """
@@ -28,6 +29,7 @@ _FAR_STDS = 4.0
 """A parameter this many prior standard deviations from the data sheet."""
 _DRAGGED_STDS = 5.0
 """A χ² this many standard deviations beyond its mean."""
+_ROUGH_FLOOR = ("floor_friction", "floor_stiffness")
 _NAMED = 3
 
 
@@ -63,6 +65,20 @@ def beyond_prior(stage1: Fit, model: mujoco.MjModel) -> list[str]:
     return [
         f"stage 1: the robot would be far from its data sheet: {shown}. A wrong gain or a jam of {suspects} looks like "
         "this; if the robot is known that badly, its payload is found, but its own parameters are not"
+    ]
+
+
+def rough_floor(stage1: Fit) -> list[str]:
+    """About what is found of a floor and is wrong by more than its error bars: in the lab a friction of 0.7 came out as
+    0.93 ± 0.06, and a stiffness of 1.4, with height and friction free too, as 2.5 ± 0.3."""
+    columns = stage1.unknowns.columns
+    rough = [i for i, column in enumerate(columns) if column.kind in _ROUGH_FLOOR]
+    if not rough:
+        return []
+    found = " and ".join(f"{columns[i].name} {stage1.values[i]:.2f}" for i in rough)
+    return [
+        f"stage 1: {found} may be off by several times the error bars: a foot that slips or lifts makes jumps that no "
+        "derivative sees. Leave this out of --base-parameters unless the fit is poor without it"
     ]
 
 

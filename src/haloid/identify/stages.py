@@ -215,6 +215,7 @@ def identify(
         found_doubts = [
             *doubts.misfit(stage1, unloaded_data, "stage 1"),
             *doubts.beyond_prior(stage1, simulator.model),
+            *doubts.rough_floor(stage1),
             *found_doubts,
             *([str(drag)] if drag is not None and drag.beyond_chance else []),
         ]

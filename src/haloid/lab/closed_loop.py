@@ -54,7 +54,10 @@ class Policy:
 
 
 def play_policy(robot: LabRobot, policy: Policy, sensors: Sensors, seed: int) -> Playback:
-    """Lets `policy` follow its motion after a moment's rest in the first row; raises FellError if it does not."""
+    """Lets `policy` follow its motion after a moment's rest in the first row; raises FellError if it does not.
+
+    A policy's servos are soft: under a load that it does not know, arms may be far from the motion and legs may not.
+    """
     built, motion = robot.built, policy.motion
     if motion.joint_names != built.joint_names:
         raise HaloidError(
@@ -85,7 +88,7 @@ def play_policy(robot: LabRobot, policy: Policy, sensors: Sensors, seed: int) ->
         )
         loop.step(target_rad[row] - bias_rad)
     steps = Steps(np.array(loop.control), np.array(loop.q_rad), np.array(loop.dq_rad_s))
-    return playback_of(robot, motion, target_rad[settle_rows:], steps, bias_rad)
+    return playback_of(robot, motion, target_rad[settle_rows:], steps, bias_rad, arms_may_hang=True)
 
 
 class _Loop:

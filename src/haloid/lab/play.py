@@ -94,15 +94,22 @@ def play(robot: LabRobot, reference: Reference, sensors: Sensors, simulate: Simu
 
 
 def playback_of(
-    robot: LabRobot, reference: Reference, target_rad: np.ndarray, steps: Steps, bias_rad: np.ndarray
+    robot: LabRobot,
+    reference: Reference,
+    target_rad: np.ndarray,
+    steps: Steps,
+    bias_rad: np.ndarray,
+    *,
+    arms_may_hang: bool = False,
 ) -> Playback:
-    """What became of `reference`; raises FellError if the robot did not stay with it."""
+    """What became of `reference`; raises FellError if the robot did not stay with it, the arms apart where they may."""
     built = robot.built
     substeps = substeps_per_row(robot.control_dt_s, robot.timestep_s)
     settle_steps = len(steps.q_rad) - len(reference.q_rad) * substeps
     rows = slice(settle_steps, None, substeps)
     error_rad = steps.q_rad[rows] + bias_rad - reference.q_rad
-    _refuse_fall(robot, reference, error_rad)
+    carries = np.array([limb in ("legs", "waist") for limb in built.limbs])
+    _refuse_fall(robot, reference, np.where(carries | (not arms_may_hang), error_rad, 0.0))
     kp, kd = built.strength * built.kp, built.strength * built.kd
     torque_nm = kp * (steps.control - steps.q_rad) - kd * steps.dq_rad_s
     return Playback(
