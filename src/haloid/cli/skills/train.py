@@ -161,8 +161,8 @@ def run(config: Config) -> None:
             )
     policy = finish(outcome)
     console.results.print(
-        f"{outcome.iterations} iteration{'s' * (outcome.iterations != 1)}, {outcome.steps:,} steps in {outcome.seconds / 60:.1f} minutes "
-        f"({outcome.steps / max(outcome.seconds, 1e-9):,.0f} per second)"
+        f"{outcome.iterations} iteration{'s' * (outcome.iterations != 1)}, {outcome.steps:,} steps in "
+        f"{outcome.seconds / 60:.1f} minutes ({outcome.steps / max(outcome.seconds, 1e-9):,.0f} per second)"
     )
     console.wrote(policy)
     console.next_command("evaluate", outcome.folder)
