@@ -36,8 +36,10 @@ SMALLEST = {
     "maneuvers": "--hours 0",
     "asap-open-loop": "--stand-ins twin --seeds 1 --learned stand --held-out stand --clips 4 --windows 4 "
     "--transitions 100 --passes 1 --ppo-iterations 1 --ppo-robots 8",
-    "asap-closed-loop": "--motions stand --uses ASAP action-noise fixed-point --vanilla-iterations 1 --iterations 1 "
-    "--clips 6 --transitions 100 --windows 4 --passes 1 --starts 2",
+    "asap-closed-loop": "--motions stand --uses ASAP action-noise fixed-point DeltaDynamics identification "
+    "--vanilla-iterations 1 --iterations 1 --clips 6 --transitions 100 --windows 4 --passes 1 --starts 2",
+    "asap-ablations": "--seeds 1 --learned stand --held-out stand --clips 8 --sizes 2 --horizons-s 0.25 "
+    "--penalties 0.1 --windows 8 --transitions 100 --passes 1",
     "gaponet-tracking": f"{OPERATORS} --extrapolate",
     "gaponet-delivery": f"{OPERATORS} --deliveries 1",
     "gaponet-ablations": OPERATORS,
@@ -60,6 +62,7 @@ NEEDS = {
             "maneuvers",
             "asap-open-loop",
             "asap-closed-loop",
+            "asap-ablations",
         ],
         ("rsl_rl", "mjbatch", "onnxruntime"),
     ),

@@ -106,6 +106,10 @@ BENCHMARKS = {
         "delta.closed_loop:AsapClosedLoop",
         "ASAP's Table IV: a policy tracks motions on a stand-in before and after fine-tuning; RL-free uses; noise.",
     ),
+    "asap-ablations": Benchmark(
+        "delta.ablations:AsapAblations",
+        "ASAP's Fig. 10: what a delta model owes to the amount of data, the horizon and the action-norm penalty.",
+    ),
     "gaponet-tracking": Benchmark(
         "operator.tracking:Tracking",
         "GAPONet's Fig. 3: Q_dis by joint and payload on an unseen robot; parameters, operator, both, MLP.",

@@ -34,7 +34,7 @@ def data(robot, truth) -> RealData:
 
 @pytest.fixture(scope="module")
 def fitted(robot, data) -> JointTerms:
-    config = FastConfig(transitions=400, passes=0, penalty=1e-6, ridge=1e-8, threads=1)
+    config = FastConfig(transitions=400, horizon_s=0.0, penalty=1e-6, ridge=1e-8, threads=1)
     return fit_fast(robot, data, corrected_columns(robot, "all"), config)
 
 
@@ -66,7 +66,7 @@ def test_refinement_mends_what_single_steps_left(robot, data, truth, fitted):
     with torch.no_grad():
         wrong.coefficients.copy_(0.5 * truth.coefficients)
     before = error_mm(robot, data, wrong)
-    refine(wrong, robot, data, np.arange(29), windows=12, passes=1, ridge=1e-6, seed=0, threads=1)
+    refine(wrong, robot, data, np.arange(29), windows=12, passes=1, horizon_s=1.0, ridge=1e-6, seed=0, threads=1)
     assert error_mm(robot, data, wrong) < 0.6 * before
 
 
@@ -75,7 +75,7 @@ def test_ankles_alone_leaves_the_other_joints_as_they_are(robot, data):
     assert [robot.joint_names[column] for column in ankles] == [
         f"{side}_ankle_{axis}_joint" for side in ("left", "right") for axis in ("pitch", "roll")
     ]
-    network = fit_fast(robot, data, ankles, FastConfig(transitions=200, passes=0, threads=1))
+    network = fit_fast(robot, data, ankles, FastConfig(transitions=200, horizon_s=0.0, threads=1))
     touched = network.coefficients.detach().abs().sum(dim=1).numpy() > 0
     assert np.flatnonzero(touched).tolist() == ankles.tolist()
 

@@ -30,6 +30,8 @@ FRAMES = 40
 class MujocoPlayer:
     """Answers as the player in the other process does, with MuJoCo's steps."""
 
+    simulator = "mujoco in another place"
+
     def __init__(self, robot: TrackedRobot, robots: int) -> None:
         self._model = robot.model
         self._robots = [mujoco.MjData(robot.model) for _ in range(robots)]

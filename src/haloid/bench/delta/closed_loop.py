@@ -2,8 +2,9 @@
 
 One trained policy drives the stand-in, a delta action model is learned from that by the fast way, and the policy is
 used again: trained on in the corrected simulator (ASAP), with targets that make up for the model (RL-free, appendix D),
-trained on as long without the model, and with random action noise instead of it (section V-C). All are run on the
-stand-in with the same starts. What is done is kept in a folder, and the next run goes on with the rest.
+trained on as long without the model, with random action noise instead of it (section V-C), and in the simulators that
+ASAP's baselines and haloid's identification make of the same rollouts. All are run on the stand-in with the same
+starts. What is done is kept in a folder, and the next run goes on with the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from haloid.bench.outcome import Outcome, Target
+from haloid.errors import HaloidError
 from haloid.extras import require_extra
 from haloid.gap.standins.named import STAND_INS
 from haloid.outputs import atomic_file
@@ -26,7 +28,10 @@ USES = {
     "vanilla": "as it was trained",
     "trained-on": "as many iterations more, without the delta model",
     "action-noise": "as many, with random action noise (V-C)",
-    "ASAP": "as many, in the simulator that the delta model corrects",
+    "SysID": "as many, in the simulator with the parameters of ASAP's grid",
+    "identification": "as many, in the simulator with the parameters that are identified from the rollouts",
+    "DeltaDynamics": "as many, in the simulator whose states a residual corrects",
+    "ASAP": "as many, in the simulator that the delta action model corrects",
     "fixed-point": "vanilla; targets make up for the delta model (Eq. 3)",
     "gradient-search": "vanilla; targets make up for the delta model (Eq. 4)",
 }
@@ -49,8 +54,8 @@ class AsapClosedLoop:
     """Of the policy, where none is given."""
     iterations: int = 150
     """Of each fine-tuning."""
-    noise: float = 0.1
-    """β of the action noise, in the policy's units of action."""
+    noise: tuple[float, ...] = (0.1,)
+    """β of the action noise, in the policy's units of action; a fine-tuning for each."""
     clips: int = 40
     """Of each motion, to learn from."""
     transitions: int = 1500
@@ -76,14 +81,23 @@ def run(config: AsapClosedLoop, say: Callable[[str], None]) -> Outcome:
 
     uses = Uses(config, say)
     rows = []
-    for use in dict.fromkeys(("vanilla", *config.uses)):
-        kept = config.folder / "results" / f"{use}.json"
+    for use in _runs(config):
+        kept = config.folder / "results" / f"{use.replace(' ', '-')}.json"
         if not kept.is_file():
             found = uses.measured(use)
             with atomic_file(kept) as beside:
                 beside.write_text(json.dumps(found, indent=1), encoding="utf-8")
         rows += json.loads(kept.read_text(encoding="utf-8"))
     return _outcome(config, rows)
+
+
+def _runs(config: AsapClosedLoop) -> list[str]:
+    """The uses in their order; action noise once for every β."""
+    if unknown := sorted(set(config.uses) - set(USES)):
+        raise HaloidError(f"there is no use {', '.join(unknown)}. Choose of: {', '.join(USES)}")
+    chosen = dict.fromkeys(("vanilla", *config.uses))
+    each = [[f"{use} {beta:g}" for beta in config.noise] if use == "action-noise" else [use] for use in chosen]
+    return [use for several in each for use in several]
 
 
 def _outcome(config: AsapClosedLoop, rows: list[dict[str, Any]]) -> Outcome:
@@ -94,15 +108,15 @@ def _outcome(config: AsapClosedLoop, rows: list[dict[str, Any]]) -> Outcome:
         return float(np.mean([row[name] for row in of(use)]))
 
     lines = []
-    for row in sorted(rows, key=lambda row: (config.motions.index(row["motion"]), list(USES).index(row["use"]))):
+    for row in sorted(rows, key=lambda row: config.motions.index(row["motion"])):
         errors = [f"{row[name]:.1f} ± {row[f'{name}_95']:.1f}" for name in TABLE_IV[:2]]
         errors += [f"{row[name]:.3g} ± {row[f'{name}_95']:.2g}" for name in TABLE_IV[2:]]
         lines.append([row["motion"], row["use"], f"{100 * row['success']:.0f} %", *errors])
-    about = "; ".join(f"{use}: {USES[use]}" for use in dict.fromkeys(row["use"] for row in rows))
+    about = "; ".join(f"{use}: {USES[use.split()[0]]}" for use in dict.fromkeys(row["use"] for row in rows))
     note = f"Stand-in {config.stand_in}: {STAND_INS[config.stand_in].summary}. Uses: {about}."
     headline, targets = {}, []
     for use in dict.fromkeys(row["use"] for row in rows):
-        name = use.replace("-", "_").lower()
+        name = use.replace("-", "_").replace(" ", "_").lower()
         headline |= {f"{name}_success": mean(use, "success"), f"{name}_e_g_mpjpe_mm": mean(use, TABLE_IV[0])}
     if of("ASAP"):
         pairs = list(zip(of("ASAP"), of("vanilla"), strict=True))

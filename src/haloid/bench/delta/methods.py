@@ -10,25 +10,18 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from haloid.bench.delta.rollouts import controlled_rollouts
 from haloid.gap.delta.fast import FastConfig, fit_fast
 from haloid.gap.delta.learn import DeltaAction, DeltaDynamics, corrected_columns
 from haloid.gap.delta.residual import DynamicsConfig, fit_dynamics
 from haloid.gap.ppo.train import DeltaPpoConfig, fit_ppo
-from haloid.gap.replays.collect import CollectConfig, collect
-from haloid.gap.replays.data import RealData, read_real_data
+from haloid.gap.replays.data import RealData
 from haloid.gap.replays.open_loop import ERRORS, open_loop
 from haloid.gap.replays.simulator import Correction
-from haloid.gap.standins.named import stand_in
 from haloid.gap.sysid.grid import grid_search
 from haloid.gap.sysid.parameters import with_parameters
 from haloid.gap.sysid.rollouts import identify_rollouts
-from haloid.robots.entries import DEFAULT_ROBOT
-from haloid.skills.policies.deployed import DeployedPolicy
 from haloid.skills.task.robot import TrackedRobot, tracked_robot
-from haloid.skills.task.task import TaskConfig
-from haloid.skills.training.learning import TrainingConfig
-from haloid.skills.training.run_folder import finish, train
-from haloid.trajectories.rollout_file import write_rollout
 
 if TYPE_CHECKING:
     from haloid.bench.delta.open_loop import AsapOpenLoop
@@ -37,7 +30,16 @@ if TYPE_CHECKING:
 def all_methods(config: AsapOpenLoop, name: str, seed: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
     """All methods on one stand-in with one seed."""
     robot = tracked_robot()
-    data = _data(config, name, seed, robot, say)
+    data = controlled_rollouts(
+        config.folder,
+        name,
+        (*config.learned, *config.held_out),
+        robot,
+        clips=config.clips,
+        seed=seed,
+        threads=config.threads,
+        say=say,
+    )
     learned, held_out = data.of(config.learned), data.of(config.held_out)
     corrections, robots, seconds = _methods(config, robot, learned, seed, say)
     found = open_loop(
@@ -89,38 +91,22 @@ def _methods(
     dynamics_config = DynamicsConfig(transitions=3 * config.transitions, seed=seed, threads=config.threads)
     dynamics = timed("DeltaDynamics", lambda: fit_dynamics(robot, data, dynamics_config))
     action = timed("ASAP fast", lambda: fit_fast(robot, data, joints, fast))
-    ppo = DeltaPpoConfig(iterations=config.ppo_iterations, robots=config.ppo_robots, seed=seed, threads=config.threads)
-    by_ppo = timed("ASAP by PPO", lambda: fit_ppo(robot, data, joints, ppo, say=lambda words: say(f"PPO, {words}")))
     both = timed("identification + fast", lambda: fit_fast(identified, data, joints, fast))
     seconds["identification + fast"] += seconds["identification"]
-    corrections = {
+    corrections: dict[str, Correction | None] = {
         "OpenLoop": None,
         "SysID grid": None,
         "identification": None,
         "DeltaDynamics": DeltaDynamics(dynamics, default_rad),
-        "ASAP by PPO": DeltaAction(by_ppo, default_rad),
         "ASAP fast": DeltaAction(action, default_rad),
         "identification + fast": DeltaAction(both, default_rad),
     }
+    if config.ppo_iterations:
+        ppo = DeltaPpoConfig(
+            iterations=config.ppo_iterations, robots=config.ppo_robots, seed=seed, threads=config.threads
+        )
+        by_ppo = timed("ASAP by PPO", lambda: fit_ppo(robot, data, joints, ppo, say=lambda words: say(f"PPO, {words}")))
+        corrections["ASAP by PPO"] = DeltaAction(by_ppo, default_rad)
     robots = {"SysID grid": with_parameters(robot, grid)}
     robots |= {"identification": identified, "identification + fast": identified}
     return corrections, robots, seconds
-
-
-def _data(config: AsapOpenLoop, name: str, seed: int, robot: TrackedRobot, say: Callable[[str], None]) -> RealData:
-    folder = config.folder / "rollouts" / f"{name}-{seed}"
-    files = []
-    for motion in (*config.learned, *config.held_out):
-        policy = config.folder / "controllers" / motion / "policy.onnx"
-        if not policy.is_file():
-            say(f"controller for {motion}")
-            task = TaskConfig(motions=(motion,), actions="controller", threads=config.threads)
-            finish(train(TrainingConfig(task=task, threads=config.threads), policy.parent))
-        file = folder / f"{motion}.npz"
-        if not file.is_file():
-            say(f"rollouts of {motion}")
-            settings = CollectConfig(clips=config.clips, seed=seed, threads=config.threads)
-            rollout = collect(DeployedPolicy(policy), stand_in(name), DEFAULT_ROBOT, name, settings)
-            write_rollout(rollout, file)
-        files.append(file)
-    return read_real_data(files, robot)

@@ -33,7 +33,8 @@ class Collect:
     policy: tuple[Path, ...] = ()
     """Policies: ONNX files, policy.pt, or folders of trainings."""
     stand_in: str = "twin"
-    """nominal, twin (a gap that no parameter expresses) or worn (one that parameters do express)."""
+    """nominal, twin (a gap that no parameter expresses), worn (one that parameters do express) or genesis (another
+    simulator, which make genesis sets up)."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = tyro.MISSING
     """Folder for the rollouts."""
     robot: str = DEFAULT_ROBOT
@@ -92,7 +93,7 @@ def _files(config: Collect) -> dict[Path, tuple[Path, str]]:
 
 def _collect(path: Path, motion: str, config: Collect, say: Callable[[str], None]) -> Rollout:
     from haloid.gap.replays.collect import CollectConfig, collect
-    from haloid.gap.standins.named import stand_in
+    from haloid.gap.standins.named import stand_in, what_moves
     from haloid.skills.policies.deployed import DeployedPolicy
     from haloid.skills.policies.open_policy import onnx_of
 
@@ -106,8 +107,8 @@ def _collect(path: Path, motion: str, config: Collect, say: Callable[[str], None
         threads=config.threads,
     )
     robot = stand_in(config.stand_in, config.robot)
-    with onnx_of(path) as file:
-        return collect(DeployedPolicy(file), robot, config.robot, config.stand_in, settings, say)
+    with onnx_of(path) as file, what_moves(config.stand_in) as simulate:
+        return collect(DeployedPolicy(file), robot, config.robot, config.stand_in, settings, say, simulate)
 
 
 def _check_same(rollout: Rollout, config: Collect, file: Path) -> None:

@@ -24,7 +24,8 @@ LEAST_TRANSITIONS = 100
 _LIMITS = {
     "transitions": (LEAST_TRANSITIONS, 10_000_000),
     "windows": (1, 100_000),
-    "passes": (0, 1000),
+    "passes": (1, 1000),
+    "horizon_s": (0.0, 60.0),
     "penalty": (0.0, 1e6),
     "ridge": (0.0, 1e6),
     "seed": (0, 2**32 - 1),
@@ -39,7 +40,9 @@ class FastConfig:
     windows: int = 80
     """Replayed in each pass of the refinement."""
     passes: int = 3
-    """Of the refinement, for each length of windows; 0: single steps alone."""
+    """Of the refinement, for each length of windows."""
+    horizon_s: float = 1.0
+    """Longest windows of the refinement; 0: single steps alone."""
     penalty: float = 1e-2
     """λ, of the action norm."""
     ridge: float = 1e-4
@@ -78,6 +81,7 @@ def fit_fast(
         joints,
         windows=config.windows,
         passes=config.passes,
+        horizon_s=config.horizon_s,
         ridge=config.ridge,
         seed=config.seed,
         threads=config.threads,

@@ -16,6 +16,7 @@ from haloid.gap.delta.files import check_delta_fits, load_delta
 from haloid.gap.delta.learn import correction_of
 from haloid.skills.task.environment import STEP_S
 from haloid.skills.task.robot import tracked_robot
+from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.skills.task.transforms import Transform
 from haloid.skills.training.checkpoint import FILE
 from haloid.skills.training.learning import Iteration, TrainingConfig
@@ -53,15 +54,24 @@ def train_on(
     policy: Path,
     config: TrainingConfig,
     folder: Path,
-    transforms: tuple[Transform, ...],
+    transforms: tuple[Transform, ...] = (),
     *,
     minutes: float | None = None,
     on_iteration: Callable[[Iteration], None] = lambda _: None,
+    simulate: Simulate = Simulation,
 ) -> TrainingOutcome:
     """Training goes on from `policy`'s networks with whatever `transforms` do between policy and servos."""
     if (folder / FILE).is_file():
-        return resume(folder, minutes=minutes, on_iteration=on_iteration, transforms=transforms)
-    return train(config, folder, minutes=minutes, warm_start=policy, on_iteration=on_iteration, transforms=transforms)
+        return resume(folder, minutes=minutes, on_iteration=on_iteration, transforms=transforms, simulate=simulate)
+    return train(
+        config,
+        folder,
+        minutes=minutes,
+        warm_start=policy,
+        on_iteration=on_iteration,
+        transforms=transforms,
+        simulate=simulate,
+    )
 
 
 def tuning_config(policy: Path, iterations: int, threads: int) -> TrainingConfig:

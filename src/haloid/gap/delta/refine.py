@@ -1,11 +1,11 @@
 """Delta action, over more than a step: coefficients that keep whole windows near the recording, by Gauss–Newton.
 
 In: a network that single steps were fitted with, windows of real data. Out: the same network with better coefficients.
-Small errors of a step that all point one way hardly count in one step and add up over a second. Windows of 0.25, 0.5
-and 1 s are replayed in MuJoCo once for each term, with that term's coefficients of all joints moved together; how a
-joint's own angle and velocity answer is taken for the effect of its own coefficient (its servo decides where it is;
-what other joints add comes with the next pass). A step is taken as far as the bodies in the replay come nearer to
-the recording, and not at all where they do not.
+Small errors of a step that all point one way hardly count in one step and add up over a second. Windows of 0.25 s, then
+twice as long and so on, are replayed in MuJoCo once for each term, with that term's coefficients of all joints moved
+together; how a joint's own angle and velocity answer is taken for the effect of its own coefficient (its servo decides
+where it is; what other joints add comes with the next pass). A step is taken as far as the bodies in the replay come
+nearer to the recording, and not at all where they do not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VELOCITY_WEIGHT_S = 0.05
 """Of an error in rad/s beside one in rad: what it grows to in 50 ms."""
 UNEXPLAINED = 4.0
 """A window with this many times the median squared error counts half."""
-LENGTHS_S = (0.25, 0.5, 1.0)
+SHORTEST_S = 0.25
 
 
 class _Variants:
@@ -65,14 +65,15 @@ def refine(
     *,
     windows: int,
     passes: int,
+    horizon_s: float,
     ridge: float,
     seed: int,
     threads: int,
     say: Callable[[str], None] = lambda detail: None,
 ) -> None:
-    """Improve the coefficients of `joints` in place."""
+    """Improve the coefficients of `joints` in place, over windows up to `horizon_s`."""
     random = np.random.default_rng(seed)
-    rounds = [length_s for length_s in LENGTHS_S for _ in range(passes)]
+    rounds = [length_s for length_s in lengths_s(horizon_s) for _ in range(passes)]
     for number, length_s in enumerate(rounds):
         steps = round(length_s * CONTROL_HZ)
         firsts = data.windows(steps, stride=max(steps // 4, 1))
@@ -81,6 +82,15 @@ def refine(
         firsts = random.choice(firsts, min(windows, len(firsts)), replace=False)
         before, after = _pass(network, robot, data, joints, firsts, steps, ridge, threads)
         say(f"round {number + 1} of {len(rounds)}: {length_s:g} s, {before:.1f} → {after:.1f} mm")
+
+
+def lengths_s(horizon_s: float) -> list[float]:
+    """Of the windows: each twice as long as the one before, and the longest."""
+    found, length_s = [], SHORTEST_S
+    while length_s < horizon_s:
+        found.append(length_s)
+        length_s *= 2
+    return [*found, horizon_s] if horizon_s else []
 
 
 def _pass(

@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import mujoco
 import numpy as np
 
 from haloid.robots.files.model_hash import model_sha256
@@ -23,6 +22,7 @@ from haloid.skills.evaluation.runs import LEAST_FRAMES, Driver, EvaluationConfig
 from haloid.skills.policies.deployed import DeployedPolicy
 from haloid.skills.task.reference import CONTROL_HZ
 from haloid.skills.task.robot import TrackedRobot
+from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.trajectories.mujoco_states import floating_trajectory
 from haloid.trajectories.rollout import Episode, Rollout
 
@@ -76,8 +76,9 @@ def collect(
     stand_in_name: str,
     config: CollectConfig,
     say: Callable[[str], None] = lambda detail: None,
+    simulate: Simulate = Simulation,
 ) -> Rollout:
-    """Clips of one policy on a stand-in; `robot_name` is the robot that it stands in for."""
+    """Clips of one policy on a stand-in, which `simulate` moves; `robot_name` is the robot that it stands in for."""
     robot = driven_by(policy, stand_in)
     reference = policy.reference(robot, config.motion)
     random = np.random.default_rng(config.seed)
@@ -90,7 +91,7 @@ def collect(
         noise=config.observation_noise,
         threads=config.threads,
     )
-    environment = tracking_environment(robot, reference, settings, first)
+    environment = tracking_environment(robot, reference, settings, first, simulate)
     driver = Driver(policy, environment, settings, random)
     steps = min(round(config.seconds * CONTROL_HZ), len(reference) - 1)
     clips, noise_rad = _Clips([], [], [], [], [], []), np.zeros((config.clips, len(robot.joint_names)))
@@ -116,7 +117,8 @@ def collect(
     lengths = [
         _length(clips, clip, min(steps, len(reference) - 1 - int(start)) + 1) for clip, start in enumerate(first)
     ]
-    return _rollout(clips, lengths, policy, robot, (robot_name, stand_in_name), config, first)
+    names = robot_name, stand_in_name, environment.simulation.name
+    return _rollout(clips, lengths, policy, robot, names, config, first)
 
 
 def _fallen(clips: _Clips, clip: int, rows: int) -> int | None:
@@ -136,7 +138,7 @@ def _rollout(
     lengths: list[int],
     policy: DeployedPolicy,
     robot: TrackedRobot,
-    names: tuple[str, str],
+    names: tuple[str, str, str],
     config: CollectConfig,
     first: np.ndarray,
 ) -> Rollout:
@@ -161,7 +163,7 @@ def _rollout(
         action=(target_rad - default_rad) / scale_rad,
         action_meaning=ACTION_MEANING,
         episodes=tuple(episodes),
-        simulator=f"mujoco {mujoco.__version__}, step {robot.model.opt.timestep:g} s, stand-in {names[1]}",
+        simulator=f"{names[2]}, stand-in {names[1]}",
         model_sha256=model_sha256(robot.model),
         policy_sha256=hashlib.sha256(policy.path.read_bytes()).hexdigest(),
         torque_nm=joined(clips.torque_nm),

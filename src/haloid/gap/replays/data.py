@@ -59,7 +59,10 @@ class RealData:
 
     def of(self, sources: Sequence[str]) -> RealData:
         """The rows of these sources alone."""
-        chosen = np.isin(self.source, [self.sources.index(name) for name in sources])
+        return self.rows(np.isin(self.source, [self.sources.index(name) for name in sources]))
+
+    def rows(self, chosen: np.ndarray) -> RealData:
+        """These rows alone, which should be whole episodes."""
         return RealData(
             **{name: getattr(self, name)[chosen] for name in self.__dataclass_fields__ if name != "sources"},
             sources=self.sources,

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from haloid.errors import HaloidError
 from haloid.gap.standins.twin import twin
 from haloid.gap.standins.worn import worn
 from haloid.robots.entries import DEFAULT_ROBOT
+from haloid.skills.evaluation.genesis import Genesis, check_genesis
 from haloid.skills.task.robot import TrackedRobot, tracked_robot
+from haloid.skills.task.simulation import Simulate, Simulation
+
+
+def _genesis() -> AbstractContextManager[Simulate]:
+    check_genesis("none")
+    return Genesis()
 
 
 @dataclass(frozen=True)
@@ -19,6 +27,8 @@ class StandIn:
     """Of a robot's name."""
     expected: str
     """Which method should explain it best."""
+    simulate: Callable[[], AbstractContextManager[Simulate]] = lambda: nullcontext(Simulation)
+    """What moves it, until the `with` block ends."""
 
 
 STAND_INS = {
@@ -37,10 +47,25 @@ STAND_INS = {
         worn,
         "identification; delta action stays behind it, and adds little to it",
     ),
+    "genesis": StandIn(
+        "the same model in another simulator, Genesis: its contacts, integrator and servos",
+        tracked_robot,
+        "delta action, as in ASAP; parameters cannot express contacts, and both together are at least as good",
+        _genesis,
+    ),
 }
 
 
 def stand_in(name: str, robot: str = DEFAULT_ROBOT) -> TrackedRobot:
+    return _named(name).robot(robot)
+
+
+def what_moves(name: str) -> AbstractContextManager[Simulate]:
+    """The simulation of a stand-in, for a `with` block."""
+    return _named(name).simulate()
+
+
+def _named(name: str) -> StandIn:
     if name not in STAND_INS:
         raise HaloidError(f"there is no stand-in «{name}». Choose one of: {', '.join(STAND_INS)}")
-    return STAND_INS[name].robot(robot)
+    return STAND_INS[name]

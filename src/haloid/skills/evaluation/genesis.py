@@ -61,7 +61,7 @@ class GenesisSimulation(Simulation):
 
     def __init__(self, robot: TrackedRobot, robots: int, threads: int, player: GenesisPlayer) -> None:
         super().__init__(robot, robots, threads)
-        self._player = player
+        self._player, self.name = player, player.simulator
         self._left: tuple[np.ndarray, np.ndarray] | None = None
         """States in which Genesis left the robots."""
 

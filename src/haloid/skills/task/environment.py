@@ -88,7 +88,7 @@ class TrackingEnvironment:
         """`starts`: where a controller that knows the robot's load would have it; None: in the reference's frames.
         `terms`: what is rewarded and what ends an episode; None: mjlab's tracking. `simulate`: what moves the robots.
         """
-        self.robot, self.reference, self.config = robot, reference, config
+        self.robot, self.reference, self.config, self.simulate = robot, reference, config, simulate
         self.starts, self.terms = starts or starts_of(reference), terms or tracking_terms(robot)
         self._difficulty = Difficulty()
         self.random = np.random.default_rng(config.seed)
@@ -253,7 +253,7 @@ class TrackingEnvironment:
     def _randomise(self) -> None:
         ranges = narrowed(self.config.randomisation, self.difficulty.randomisation)
         draws = np.random.default_rng([self.config.seed, RANDOMISATION_STREAM])
-        self.encoder_bias = randomise(self.simulation.batch, self.robot, ranges, draws)
+        self.encoder_bias = randomise(self.simulation.batch, self.simulation.robot, ranges, draws)
 
     def _put_in_frames(self, robots: np.ndarray, frames: np.ndarray) -> None:
         scale, clamp = self.difficulty.reset, self.robot.clamp

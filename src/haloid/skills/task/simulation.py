@@ -36,7 +36,8 @@ class Simulation:
         from mjbatch import Batch
 
         model = robot.model
-        self._robot, self._robots = robot, robots
+        self.robot, self._robots = robot, robots
+        self.name = f"mujoco {mujoco.__version__}, step {model.opt.timestep:g} s"
         self.batch = Batch(model, robots, threads)
         self._flags = self.batch.expand("disableflags")
         self._flags_with_sensors = int(model.opt.disableflags) | int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
@@ -62,7 +63,11 @@ class Simulation:
             if steps:
                 refused |= self._advance(steps)
         self.seconds += time.perf_counter() - started
-        return refused | ~(np.isfinite(self.qpos).all(axis=1) & (np.abs(self.qvel) < FASTEST).all(axis=1))
+        return refused | self.diverged()
+
+    def diverged(self) -> np.ndarray:
+        """(N,) bool"""
+        return np.logical_not(np.isfinite(self.qpos).all(axis=1) & (np.abs(self.qvel) < FASTEST).all(axis=1))
 
     def _advance(self, steps: int) -> np.ndarray:
         """A simulation that MuJoCo refuses stays as it was, its clock too, while the others go on."""
@@ -82,8 +87,8 @@ class Simulation:
     def _serve(self, step: int, state: np.ndarray, ctrl: np.ndarray) -> None:
         """Before a physics step; `state` is MuJoCo's clock, qpos and qvel."""
         assert self._servos is not None
-        end = 1 + self._robot.model.nq
-        ctrl[:] = self._servos(self.held_rad, state[:, 1:end], state[:, end : end + self._robot.model.nv])
+        end = 1 + self.robot.model.nq
+        ctrl[:] = self._servos(self.held_rad, state[:, 1:end], state[:, end : end + self.robot.model.nv])
 
     def put(self, robots: np.ndarray, qpos: np.ndarray, qvel: np.ndarray) -> None:
         """Put these robots into states; their servos hold the joints where they are."""
@@ -101,12 +106,12 @@ class Simulation:
         """Bring the sensors of these robots (None: all) up to date; physics steps leave them out."""
         started = time.perf_counter()
         self._flags[:] = self._flags_with_sensors
-        self.batch.refresh_sensor_range(robots, (0, self._robot.model.nsensordata))
+        self.batch.refresh_sensor_range(robots, (0, self.robot.model.nsensordata))
         self.seconds += time.perf_counter() - started
 
     def poses(self) -> Poses:
         """Of all robots, as sensed."""
-        n, count = self._robots, len(self._robot.description.tracked_links)
+        n, count = self._robots, len(self.robot.description.tracked_links)
         at = np.cumsum([6, 3 * count, 4 * count, 3 * count])
         return Poses(
             joint_pos=self.qpos[:, 7:].astype(np.float32),
@@ -129,7 +134,7 @@ class Simulation:
 
     def torques_nm(self) -> np.ndarray:
         """(N, n) what the servos exert now: clip(kp·(target − q) − kd·dq)."""
-        robot = self._robot
+        robot = self.robot
         servo = robot.kp * (self.ctrl - self.qpos[:, 7:]) - robot.kd * self.qvel[:, 6:]
         return np.clip(servo, -robot.effort_nm, robot.effort_nm)
 

@@ -37,6 +37,7 @@ from haloid.skills.task.randomisation import RANDOMISATIONS, RandomisationName, 
 from haloid.skills.task.reference import Reference, reference_of
 from haloid.skills.task.rewards import WEIGHTS
 from haloid.skills.task.robot import TrackedRobot, robot_of_model, tracked_robot
+from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.skills.task.terms import tracking_terms
 from haloid.skills.task.transforms import Transform, delayed_by
 from haloid.skills.training.trial import GENTLE, MEASURED_TIMESTEP_S, ROBOTS, try_out
@@ -113,8 +114,8 @@ class Task:
     actions: Actions
 
 
-def build_task(config: TaskConfig, transforms: tuple[Transform, ...] = ()) -> Task:
-    """`transforms` come before the task's own delay."""
+def build_task(config: TaskConfig, transforms: tuple[Transform, ...] = (), simulate: Simulate = Simulation) -> Task:
+    """`transforms` come before the task's own delay; `simulate` is what moves the robots."""
     motions = [
         load_motion(source, robot=robot_of_model(config.model), repaired=config.repair) for source in config.motions
     ]
@@ -130,7 +131,7 @@ def build_task(config: TaskConfig, transforms: tuple[Transform, ...] = ()) -> Ta
     terms = tracking_terms(robot, reward_weights(config), drift_m)
     settings = _environment_config(config)
     settings = replace(settings, transforms=(*transforms, *settings.transforms))
-    environment = TrackingEnvironment(robot, reference, settings, _starts(tables), terms)
+    environment = TrackingEnvironment(robot, reference, settings, _starts(tables), terms, simulate)
     return Task(robot, reference, environment, _actions(config, robot, reference, tables))
 
 

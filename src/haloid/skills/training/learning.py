@@ -20,6 +20,7 @@ from haloid.setting_limits import check_settings
 from haloid.skills.policies.networks import network_of
 from haloid.skills.policies.policy import TrackingPolicy, facts_of
 from haloid.skills.task.environment import STEP_S
+from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.skills.task.task import Task, TaskConfig, build_task
 from haloid.skills.task.transforms import Transform
 from haloid.skills.training.curriculum import Curriculum
@@ -88,13 +89,15 @@ class Best:
 
 
 class Training:
-    def __init__(self, config: TrainingConfig, transforms: tuple[Transform, ...] = ()) -> None:
-        """`transforms`: between the policy and the servos, beside the task's own."""
+    def __init__(
+        self, config: TrainingConfig, transforms: tuple[Transform, ...] = (), simulate: Simulate = Simulation
+    ) -> None:
+        """`transforms`: between the policy and the servos, beside the task's own; `simulate`: what moves the robots."""
         torch.manual_seed(config.task.seed)
         if config.threads:
             torch.set_num_threads(config.threads)
         self.config = config
-        self.task: Task = build_task(config.task, transforms)
+        self.task: Task = build_task(config.task, transforms, simulate)
         self.curriculum = Curriculum(hardest=config.difficulty, noise=config.task.noise)
         self.iteration = 0
         """How many are done."""

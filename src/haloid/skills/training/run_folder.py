@@ -18,6 +18,7 @@ import numpy as np
 from haloid.errors import HaloidError
 from haloid.outputs import atomic_file
 from haloid.skills.policies.policy import load_policy, save_policy
+from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.skills.task.transforms import Transform
 from haloid.skills.training.checkpoint import FILE, load_checkpoint, save_checkpoint
 from haloid.skills.training.learning import Iteration, Training, TrainingConfig
@@ -54,11 +55,13 @@ def train(
     warm_start: Path | None = None,
     on_iteration: Callable[[Iteration], None] = lambda _: None,
     transforms: tuple[Transform, ...] = (),
+    simulate: Simulate = Simulation,
 ) -> TrainingOutcome:
-    """Train from the beginning into a folder that holds no training yet; `transforms` are not kept in it."""
+    """Train from the beginning into a folder that holds no training yet; `transforms` and `simulate` are not
+    kept in it."""
     refuse_training(folder)
     config = whole_paths(config)
-    training = Training(config, transforms)
+    training = Training(config, transforms, simulate)
     if warm_start is not None:
         begun = load_checkpoint(warm_start)
         training.warm_start(*best_networks(begun), float(begun["level"]))
@@ -83,6 +86,7 @@ def resume(
     threads: int | None = None,
     on_iteration: Callable[[Iteration], None] = lambda _: None,
     transforms: tuple[Transform, ...] = (),
+    simulate: Simulate = Simulation,
 ) -> TrainingOutcome:
     """Go on with a training from its last checkpoint, up to `iterations` in total (default: the number it was
     started with).
@@ -100,7 +104,7 @@ def resume(
         write_config(folder, config, read_session(folder))
     if threads is not None:
         config = replace(config, threads=threads, task=replace(config.task, threads=threads))
-    training = Training(config, transforms)
+    training = Training(config, transforms, simulate)
     training.load_state(state)
     records = [record for record in _records(folder / "metrics.jsonl") if record["iteration"] <= training.iteration]
     return _run(training, folder, records, minutes, on_iteration)

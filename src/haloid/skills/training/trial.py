@@ -19,6 +19,7 @@ from haloid.skills.task.difficulty import Difficulty
 from haloid.skills.task.environment import EnvironmentConfig, TrackingEnvironment
 from haloid.skills.task.reference import Reference
 from haloid.skills.task.robot import TrackedRobot
+from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.skills.training.vec_env import TrackingVecEnv
 from haloid.trajectories.mujoco_states import ModelStates
 
@@ -49,7 +50,9 @@ Outputs = Callable[[torch.Tensor], torch.Tensor]
 def trial(environment: TrackingEnvironment, difficulty: Difficulty, actions: Actions, outputs: Outputs) -> Trial:
     """Of robots like those of `environment`, which is not touched."""
     robot, reference, config = environment.robot, environment.reference, environment.config
-    return try_out(robot, reference, config, environment.starts, difficulty, actions, outputs)
+    return try_out(
+        robot, reference, config, environment.starts, difficulty, actions, outputs, simulate=environment.simulate
+    )
 
 
 def try_out(
@@ -60,12 +63,13 @@ def try_out(
     difficulty: Difficulty,
     actions: Actions,
     outputs: Outputs,
+    simulate: Simulate = Simulation,
 ) -> Trial:
     """The same robots, starts and noise every time, with the physics that policies are measured on."""
     model = copy.copy(robot.model)
     model.opt.timestep = MEASURED_TIMESTEP_S
     robot, config = replace(robot, model=model), replace(config, robots=ROBOTS, seed=SEED, restart=False)
-    world = TrackingEnvironment(robot, reference, config, starts)
+    world = TrackingEnvironment(robot, reference, config, starts, simulate=simulate)
     world.difficulty = difficulty
     first = np.resize(reference.first, ROBOTS)
     steps = reference.last[reference.motion_of_frame[first]] - first
