@@ -36,15 +36,15 @@ class Workers(AbstractContextManager):
 
     def __init__(self, engine: Any, processes: int | None = None) -> None:
         self._engine = engine
-        self._count = processes or usable_cores()
+        self.processes = processes or usable_cores()
         self._pool: ProcessPoolExecutor | None = None
 
     def map(self, function: Callable[[Any, Any], Any], pieces: Iterable[Any]) -> list[Any]:
         pieces = list(pieces)
-        if self._pool is None and self._count > 1 and len(pieces) > 1 and _may_fork():
+        if self._pool is None and self.processes > 1 and len(pieces) > 1 and _may_fork():
             context = multiprocessing.get_context("fork")
             self._pool = ProcessPoolExecutor(
-                self._count, mp_context=context, initializer=_adopt, initargs=(self._engine,)
+                self.processes, mp_context=context, initializer=_adopt, initargs=(self._engine,)
             )
         if self._pool is None or len(pieces) < 2:
             with _blas.limit(limits=1):

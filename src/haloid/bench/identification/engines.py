@@ -107,7 +107,7 @@ def _measured(config: Engines, engine: Engine, dataset: Dataset) -> tuple[dict[s
                 )
                 row |= {"gradient_s": again, "compile_gradient_s": max(0.0, first - again)}
                 gradient = problem.gradient(z, dataset.states)[1]
-            if engine.reverse:  # its Jacobian would compile for minutes more, for a method that asks for gradients
+            if engine.reverse and parameters == MANY:  # compiles for minutes, and is not what the engine is for
                 continue
             linearise = _seconds(lambda problem=problem, z=z: problem.linearise(z, dataset.states), config.repeats)
             row[f"linearise_{len(columns)}_s"] = min(linearise)

@@ -22,7 +22,7 @@ from haloid.identify.problem.residuals import Residual
 from haloid.identify.problem.unknowns import Unknowns
 
 _CHUNK = 8
-"""Fragments linearised at a time; bounds the memory and keeps the arrays in the cache."""
+"""Fragments linearised at a time, at most; bounds the memory and keeps the arrays in the cache."""
 
 
 _BEYOND_ANY_ROBOT = 1e9
@@ -158,6 +158,8 @@ class Problem:
     def linearise(self, z: np.ndarray, states: np.ndarray) -> Linearised:
         physics, slope = self.unknowns.physics(z), self.unknowns.slope(z)
         workers = self.workers or Workers(self.engine, processes=1)
+        count = self.fragments.count
+        parts = max(-(-count // _CHUNK), min(workers.processes, count))
         pieces = [
             _Piece(
                 physics,
@@ -168,7 +170,7 @@ class Problem:
                 self.robust,
                 self.estimate_states,
             )
-            for which in np.array_split(np.arange(self.fragments.count), -(-self.fragments.count // _CHUNK))
+            for which in np.array_split(np.arange(count), parts)
         ]
         chunks = workers.map(_linearise_piece, pieces)
         a = slope.T @ sum(chunk.a for chunk in chunks) @ slope
