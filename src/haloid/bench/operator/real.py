@@ -40,7 +40,7 @@ class Real:
     tested: int | None = None
     """Only the first of the parts."""
     iterations: int = 250
-    label_epochs: int = 8
+    label_epochs: int = 30
     window_s: float = 1.5
     seed: int = 0
     out: Path = Path("out/bench/gaponet-real")

@@ -2,12 +2,12 @@
 
     sensors    the predictor learns what the simulator answers to 20 probe commands (GAPONet alone)
     labels     the network learns the delta action of every frame, solved beforehand (`frames.delta_labels_rad`)
-    whole runs the corrected simulator is run for a second from recorded states, and the network learns through it
+    whole runs the corrected simulator is run for a second from recorded states, and the network learns, for every state
+               that it led to itself, the delta action of the frame, which leads back to the recording (DAgger)
 
-The last stage is what keeps errors from adding up: the network meets the states that it leads to itself. Gradients pass
-through the simulator, from a delta action to all later errors, and not through what the network sees: there its own
-feedback multiplies over a second of steps, and trainings went astray. A run that strays by more than `FAR_RAD` is put
-back onto the recording. Every few iterations the same runs are judged again; the best network of all is kept.
+The last stage is what keeps errors from adding up. Gradients through the simulator were tried in its place: the
+network's own feedback multiplies over a second of steps, and trainings went astray. A run that strays by more than
+`FAR_RAD` is put back onto the recording. Every few iterations the same runs are judged again; the best network is kept.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from haloid.errors import HaloidError
 from haloid.gap.crowd import BaseModels
 from haloid.gap.operator.frames import Frames, delta_labels_rad
 from haloid.gap.operator.networks import PROBES, GapOperator, Network, NetworkConfig, make_network, observe
-from haloid.gap.operator.simulated_step import SimulatedStep
 
 PROBE_RAD = 0.5
+SMALL_RAD = 0.02
+"""Errors of a delta action count by their square below this, by their size above."""
 FAR_RAD = 0.5
 """A run with any joint further from the recording is lost."""
 JUDGED_EVERY = 10
@@ -45,16 +46,24 @@ class TrainConfig:
     sensor_epochs: int = 5
     label_epochs: int = 12
     iterations: int = 400
-    """Of training through the simulator."""
+    """Of learning on runs of its own."""
     window_s: float = 1.0
-    """Length of the runs that it is trained through."""
+    """Length of those runs."""
     batch: int = 64
     """Runs at once."""
     rate: float = 1e-3
     """Adam's learning rate at the start; it falls to a twentieth."""
-    smallness: float = 1e-3
-    """Weight of the squared delta action against the squared error."""
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class _Runs:
+    loss: torch.Tensor
+    """How far its delta actions were from those of the frames."""
+    error: float
+    """Mean distance from the recording, rad."""
+    times_lost: int
+    """Steps after which a run was put back onto the recording."""
 
 
 class Training:
@@ -70,16 +79,19 @@ class Training:
         self.least, self._best = np.inf, copy.deepcopy(self.network.state_dict())
         self._tensors = {
             name: torch.as_tensor(getattr(frames, name), dtype=torch.float32)
-            for name in ("q_rad", "dq_rad_s", "target_rad", "payload_kg", "heard_rad", "by_state", "by_command")
+            for name in ("q_rad", "dq_rad_s", "target_rad", "payload_kg")
         }
         self._usable = np.flatnonzero(frames.has_next)
-        self._labels_rad = torch.as_tensor(delta_labels_rad(frames)[self._usable], dtype=torch.float32)
+        self._labels_rad = torch.as_tensor(delta_labels_rad(frames, models), dtype=torch.float32)
         few = slice(None, None, max(1, len(self._usable) // 5000))
-        self.network.features.fit(self._observations(self._usable[few]), self._labels_rad)
+        self.network.features.fit(self._observations(self._usable[few]), self._labels_rad[self._usable])
         self._optimizer = torch.optim.Adam(self.network.parameters(), lr=config.rate)
 
-    def _observations(self, frames: np.ndarray) -> torch.Tensor:
+    def _observations(self, frames: np.ndarray, aside_rad: torch.Tensor | float = 0.0) -> torch.Tensor:
+        """Of recorded states, with joints (K, n) aside of where they were."""
         q, dq, target = self._past(frames)
+        if isinstance(aside_rad, torch.Tensor):
+            q = q + aside_rad[:, None]
         return observe(q, dq, target, self._tensors["payload_kg"][torch.as_tensor(frames)])
 
     def run(self) -> Iterator[tuple[str, float]]:
@@ -117,22 +129,30 @@ class Training:
         """(K, 20·2n) Δq and Δdq·dt of every probe, or the state after it."""
         f, n, dt = self.frames, self.frames.joints, 1 / self.frames.rate_hz
         unit = np.repeat([1.0, dt], n)
-        command = f.q_rad[frames][:, None] + offsets - f.target_rad[frames][:, None]
+        command = f.q_rad[frames][:, None] + offsets - (f.target_rad + f.guess_rad)[frames][:, None]
         after = f.next_state[frames][:, None] + np.einsum("kai,kpi->kpa", f.by_command[frames], command)
         if self.config.network.sensors == "change":
             after = after - f.state[frames][:, None]
         return (after * unit).reshape(len(frames), -1)
 
     def _learn_labels(self) -> Iterator[tuple[str, float]]:
-        frames, labels = self._usable, self._labels_rad
+        """Joints are put aside by as much as the gap itself: a network that saw recorded states alone would learn to go
+        on from wherever it is, and a run of its own would drift."""
+        gap_rad = self._labels_rad[self._usable].square().mean(0).sqrt()
         for epoch in range(self.done, self.config.label_epochs):
             total = []
-            for rows in self._batches(len(frames)):
-                error = self.network(self._observations(frames[rows])) - labels[rows]
-                loss = torch.nn.functional.smooth_l1_loss(error, torch.zeros_like(error), beta=0.02)
-                total.append(self._step(loss))
+            self._set_rate(epoch / self.config.label_epochs)
+            for rows in self._batches(len(self._usable), 256):
+                frames = self._usable[rows]
+                aside_rad = gap_rad * torch.randn(len(rows), len(gap_rad))
+                said_rad = self.network(self._observations(frames, aside_rad))
+                total.append(self._step(self._label_loss(said_rad, frames)))
             self.done = epoch + 1
-            yield f"labels, epoch {epoch + 1} of {self.config.label_epochs}, loss {np.mean(total):.5f}", self._share()
+            yield f"labels, epoch {epoch + 1} of {self.config.label_epochs}, loss {np.mean(total):.4f}", self._share()
+
+    def _label_loss(self, said_rad: torch.Tensor, frames: np.ndarray) -> torch.Tensor:
+        """The delta action of a frame holds nearby too: the servo leads back to the recording."""
+        return torch.nn.functional.smooth_l1_loss(said_rad, self._labels_rad[frames], beta=SMALL_RAD) / SMALL_RAD
 
     def _batches(self, count: int, size: int = 1024) -> Iterator[np.ndarray]:
         order = self.random.permutation(count)
@@ -148,11 +168,9 @@ class Training:
         if not self.done:
             self._judge(judged, steps)
         for iteration in range(self.done, config.iterations):
-            for group in self._optimizer.param_groups:
-                group["lr"] = self._rate(iteration)
-            chosen = self.random.choice(starts, config.batch)
-            loss, _ = self._run_loss(chosen, steps)
-            self.losses.append(self._step(loss))
+            self._set_rate(iteration / config.iterations)
+            runs = self._run(self.random.choice(starts, config.batch), steps)
+            self.losses.append(self._step(runs.loss))
             self.done = iteration + 1
             if self.done % JUDGED_EVERY == 0 or self.done == config.iterations:
                 self._judge(judged, steps)
@@ -170,54 +188,61 @@ class Training:
     @torch.no_grad()
     def _judge(self, judged: np.ndarray, steps: int) -> None:
         """Keeps the network if none was better on the same runs."""
-        error = float(self._run_loss(judged, steps)[0])
+        error = self._run(judged, steps).error
         if error < self.least:
             self.least, self._best = error, copy.deepcopy(self.network.state_dict())
 
     @torch.no_grad()
     def _uncorrected(self, judged: np.ndarray, steps: int) -> float:
         """The error of the simulator alone; raises where it cannot follow the recording at all."""
-        loss, lost = self._run_loss(judged, steps, corrected=False)
+        runs = self._run(judged, steps, corrected=False)
+        lost = runs.times_lost
         if lost > 0.5 * steps * len(judged):
             raise HaloidError(
                 f"the simulator that is to be corrected is not stable under these commands: in {lost} of "
                 f"{steps * len(judged)} steps from recorded states it went further than {FAR_RAD:g} rad astray. Replay "
                 "a log on it (haloid replay), and calibrate its servos or lower its time step first"
             )
-        return float(loss)
+        return runs.error
 
-    def _rate(self, iteration: int) -> float:
-        """Rises for a while, since the first runs may go far astray, and falls to a twentieth."""
-        return 0.7 * self.config.rate * min(1.0, (iteration + 1) / 20) * 0.05 ** (iteration / self.config.iterations)
+    def _set_rate(self, share: float) -> None:
+        """It falls to a twentieth over a stage."""
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.config.rate * 0.05**share
 
-    def _run_loss(self, chosen: np.ndarray, steps: int, corrected: bool = True) -> tuple[torch.Tensor, int]:
-        """Of runs from the frames `chosen`, and how often one was lost and put back onto the recording."""
+    def _run(self, chosen: np.ndarray, steps: int, corrected: bool = True) -> _Runs:
+        """Of the corrected simulator from the frames `chosen`."""
         t, f, h = self._tensors, self.frames, self.config.network.history
         payload = t["payload_kg"][torch.as_tensor(chosen)]
         crowd = self.models.crowd(f.payload_kg[chosen], f.rate_hz)
+        crowd.put(f.q_rad[chosen], f.dq_rad_s[chosen])
         past = self._past(chosen)
-        state = torch.cat([past[0][:, 0], past[1][:, 0]], dim=1)
-        n, delta, losses, times_lost = f.joints, torch.zeros(len(chosen), f.joints), [], 0
+        said_rad, error, times_lost = torch.zeros(len(chosen), f.joints), 0.0, 0
+        losses = []
         for step in range(steps):
-            row = torch.as_tensor(chosen + step)
+            now, then = chosen + step, chosen + step + 1
             if corrected and step % self.config.duration == 0:
-                delta = self.network(observe(*past, payload))
-            parts = (t["heard_rad"][row], t["by_state"][row], t["by_command"][row])
-            state = SimulatedStep.apply(state, delta, *parts, crowd)
-            recorded = torch.cat([t["q_rad"][row + 1], t["dq_rad_s"][row + 1]], dim=1)
-            error = state[:, :n] - recorded[:, :n]
-            lost = ~(error.abs().amax(1, keepdim=True) < FAR_RAD) | ~torch.isfinite(state).all(1, keepdim=True)
-            error, state = torch.where(lost, FAR_RAD, error), torch.where(lost, recorded, state)
-            losses.append(torch.nn.functional.smooth_l1_loss(error, torch.zeros_like(error), beta=0.01) / 0.01)
-            losses.append(self.config.smallness * (delta / 0.05).square().mean())
-            seen = state.detach()
-            news = (seen[:, :n], seen[:, n:], t["target_rad"][row + 1])
-            past = [torch.cat([new[:, None], old[:, : h - 1]], dim=1) for new, old in zip(news, past, strict=True)]
+                q, dq, target = past
+                said_rad = self.network(observe(q, dq, target, payload))
+            if corrected:
+                losses.append(self._label_loss(said_rad, now))
+            crowd.step(f.heard_rad[now] + said_rad.detach().numpy()[:, None])
+            off_rad = np.abs(crowd.q_rad - f.q_rad[then])
+            lost = ~(off_rad.max(axis=1) < FAR_RAD) | ~np.isfinite(crowd.dq_rad_s).all(axis=1)
+            error += float(np.where(lost[:, None], FAR_RAD, off_rad).mean()) / steps
             if lost.any():
                 times_lost += int(lost.sum())
-                onto = self._past(chosen + step + 1)
-                past = [torch.where(lost[:, None], new, old) for new, old in zip(onto, past, strict=True)]
-        return torch.stack(losses).sum() / steps, times_lost
+                kept, there = crowd.state.copy(), ~lost
+                crowd.put(f.q_rad[then], f.dq_rad_s[then])
+                crowd.state[there] = kept[there]
+            seen = (crowd.q_rad, crowd.dq_rad_s, f.target_rad[then])
+            news = [torch.as_tensor(one, dtype=torch.float32) for one in seen]
+            past = [torch.cat([new[:, None], old[:, : h - 1]], dim=1) for new, old in zip(news, past, strict=True)]
+            if lost.any():
+                onto = self._past(then)
+                put_back = torch.as_tensor(lost)[:, None, None]
+                past = [torch.where(put_back, new, old) for new, old in zip(onto, past, strict=True)]
+        return _Runs(torch.stack(losses).mean() if losses else torch.zeros(()), error, times_lost)
 
     def _past(self, frames: np.ndarray) -> list[torch.Tensor]:
         """q, dq and target (B, H, n) as recorded."""
