@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import mujoco
 import numpy as np
 
 from haloid.engines.fragments import Fragments
 from haloid.engines.physics import Physics
-from haloid.engines.simulate import Simulator
+from haloid.engines.simulate import Simulator, Trajectories
 from haloid.identify.data.dataset import Dataset, build_simulator, prepare
 from haloid.lab.aging import Aging
 from haloid.lab.excitation import Excitation
@@ -109,9 +110,38 @@ def blank(path: str, *, actuation: str = "position", rows: int = 400, kp=None, k
 
 def played(recording: Recording, simulator: Simulator, physics: Physics, noise_rad=0.0, seed: int = 0) -> Recording:
     """The recording with the readings that a robot of these parameters gives, from rest at zero."""
+    run = _run(recording, simulator, physics)
+    readings = run.q[0, :: round(CONTROL_DT_S / TIMESTEP_S)] + physics.bias
+    noise = noise_rad * np.random.default_rng(seed).normal(size=readings.shape)
+    return replace(recording, q_rad=readings + noise)
+
+
+def sensed(
+    recording: Recording, simulator: Simulator, physics: Physics, torque_noise=0.0, gyro_noise=0.0, link: str = "hand"
+) -> Recording:
+    """The recording with the motors' torques and a gyro's readings on a link, as MuJoCo's own sensors see them."""
+    assert recording.kp is not None and recording.kd is not None
+    run, rng = _run(recording, simulator, physics), np.random.default_rng(5)
+    model, steps = simulator.with_physics(physics), round(CONTROL_DT_S / TIMESTEP_S)
+    simulator.set_gains(model, physics, recording.kp, recording.kd, torque=False)
+    data, velocity = mujoco.MjData(model), np.zeros(6)
+    tau, gyro = np.zeros_like(recording.q_rad), np.zeros((len(recording.time_s), 3))
+    for row in range(len(tau)):
+        data.qpos[:], data.qvel[:] = run.q[0, row * steps], run.v[0, row * steps]
+        data.ctrl[:] = run.inputs[0, max(row * steps - 1, 0)]
+        mujoco.mj_forward(model, data)
+        mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, model.body(link).id, velocity, 1)
+        tau[row], gyro[row] = data.actuator_force, velocity[:3]
+    tau, gyro = tau + torque_noise * rng.normal(size=tau.shape), gyro + gyro_noise * rng.normal(size=gyro.shape)
+    extra = {f"gyro_{axis}:{link}": gyro[:, i] for i, axis in enumerate("xyz")}
+    return replace(recording, tau_nm=tau, extra=extra)
+
+
+def _run(recording: Recording, simulator: Simulator, physics: Physics) -> Trajectories:
     rows = len(recording.time_s) - 1
     torque = recording.actuation == "torque"
     inputs = recording.tau_nm if torque else recording.target_rad
+    assert inputs is not None
     kp, kd = (np.zeros(3) if gain is None else gain for gain in (recording.kp, recording.kd))
     whole = Fragments(
         control_dt_s=CONTROL_DT_S,
@@ -126,10 +156,7 @@ def played(recording: Recording, simulator: Simulator, physics: Physics, noise_r
         recording_index=np.zeros(1, int),
         start_row=np.zeros(1, int),
     )
-    run = simulator.run(physics, whole, np.zeros((1, 3)), np.zeros((1, 3)))
-    readings = run.q[0, :: whole.substeps] + physics.bias
-    noise = noise_rad * np.random.default_rng(seed).normal(size=readings.shape)
-    return replace(recording, q_rad=readings + noise)
+    return simulator.run(physics, whole, np.zeros((1, 3)), np.zeros((1, 3)))
 
 
 def simulator_of(recording: Recording) -> Simulator:

@@ -30,6 +30,8 @@ from haloid.engines.fragments import Fragments
 from haloid.engines.link_forces import Kinematics, LinkForces
 from haloid.engines.physics import JOINT_KINDS, Column, Physics
 from haloid.engines.rigid_body import RigidBodyTree
+from haloid.engines.sensing.sensors import Rows, sensed, with_row_zero
+from haloid.engines.sensing.servo import Servo
 from haloid.engines.simulate import Simulator, Trajectories, delay_slope
 from haloid.errors import HaloidError
 
@@ -84,7 +86,7 @@ class FrictionConstants:
 
 @dataclass(frozen=True)
 class _Moment:
-    """Some steps, (T, n): state, acceleration, inputs and the servos; servo derivatives are 0 where saturated."""
+    """Some steps, (T, n): state, acceleration, inputs and the servos."""
 
     q: np.ndarray
     v: np.ndarray
@@ -92,13 +94,7 @@ class _Moment:
     inputs: np.ndarray
     input_slope: np.ndarray | None
     """Derivative of the inputs w.r.t. the delay, where it is a parameter."""
-    force: np.ndarray
-    stiffness: np.ndarray
-    damping: np.ndarray
-    gain: np.ndarray
-    stiffness_by_factor: np.ndarray
-    """Derivative of the stiffness w.r.t. the factor kp, and of the damping w.r.t. kd."""
-    damping_by_factor: np.ndarray
+    servo: Servo
 
 
 @dataclass(frozen=True)
@@ -128,6 +124,7 @@ class _Sweep:
         trajectories: Trajectories,
     ) -> None:
         self.physics, self.columns, self.fragments, self.trajectories = physics, columns, fragments, trajectories
+        self.simulator = engine.simulator
         self.tree = engine.tree
         self.h = fragments.timestep_s
         self.n = n = len(physics.joints)
@@ -167,10 +164,11 @@ class _Sweep:
             i, j = self.joint_columns["bias"]
             state[:, j, i] = -1.0
         dq, dv = state[:, :n], state[:, n:]
-        out = np.zeros((count, fragments.rows + 1, n, self.total))
+        read = state if fragments.sensors else dq
+        out = np.zeros((count, fragments.rows + 1, read.shape[1], self.total))
         before, beyond = fragments.step_before_row()
         steps, window = fragments.steps, max(1, _TOGETHER // count)
-        self._read(out, dq, before, beyond, 0)
+        self._read(out, read, before, beyond, 0)
         for first in range(0, steps, window):
             together = slice(first, min(first + window, steps))
             slopes = self._acceleration_slope(together).reshape(count, -1, n, self.total)
@@ -181,30 +179,44 @@ class _Sweep:
                 da *= self.h
                 dv += da
                 dq += self.h * dv
-                self._read(out, dq, before, beyond, step + 1)
+                self._read(out, read, before, beyond, step + 1)
+        readings = fragments.at_rows(self.trajectories.q) + self.physics.bias
+        if fragments.sensors:
+            further = sensed(self.simulator, self.physics, fragments, self.trajectories)
+            readings = np.concatenate([readings, further], axis=2)
+            out = np.concatenate([out[:, :, :n], self._sensor_slope(out)], axis=2)
         if "bias" in self.joint_columns:
             i, j = self.joint_columns["bias"]
             out[:, :, j, i] += 1.0
-        readings = fragments.at_rows(self.trajectories.q) + self.physics.bias
         return Sensitivities(readings, out[..., :parameters], out[..., parameters:])
 
+    def _sensor_slope(self, by: np.ndarray) -> np.ndarray:
+        """(B, N + 1, s, P + 2n) of the further sensors, from the derivative of the states at the rows."""
+        rows, slopes = Rows.of(self.fragments, self.trajectories, self.delay_slope), []
+        for sensor in self.fragments.sensors:
+            by_state, direct = sensor.slope(self.simulator, self.physics, self.columns, rows)
+            slope = by_state @ by[:, 1:]
+            slope[..., : len(self.columns)] += direct
+            slopes.append(slope)
+        return with_row_zero(np.concatenate(slopes, axis=2))
+
     @staticmethod
-    def _read(out: np.ndarray, dq: np.ndarray, before: np.ndarray, beyond: np.ndarray, step: int) -> None:
-        """Adds what the positions after `step` steps give to the rows at, just before and just after them."""
+    def _read(out: np.ndarray, state: np.ndarray, before: np.ndarray, beyond: np.ndarray, step: int) -> None:
+        """Adds what the state after `step` steps gives to the rows at, just before and just after it."""
         for shift, weight in ((0, 1 - beyond), (1, beyond)):
             fragment, row = np.nonzero((before + shift == step) & (weight > 0))
-            out[fragment, row] += weight[fragment, row, None, None] * dq[fragment]
+            out[fragment, row] += weight[fragment, row, None, None] * state[fragment]
 
     def _acceleration_slope(self, steps: slice) -> np.ndarray:
         """(T, n, P + 2n) derivative of the accelerations that these steps are taken with."""
         now = self._moments(steps)
         dynamics = self._inverse_dynamics(now.q, now.v, now.a)
         at = self.links.kinematics(now.q) if self.links else None
-        implicit_damping = self.h * (self.physics.damping + now.damping)
+        implicit_damping = self.h * (self.physics.damping + now.servo.damping)
         rhs = self._explicit_terms(now, dynamics, at)
         if self.has_friction or self.contact:
             force = dynamics.torque + (self.physics.armature + implicit_damping) * now.a
-            force += self.physics.damping * now.v + self.spring * (now.q - self.spring_zero) - now.force
+            force += self.physics.damping * now.v + self.spring * (now.q - self.spring_zero) - now.servo.force
             constraints = self._constraint_slope(force, now, dynamics, at, rhs)
             self._add_implicit_terms(rhs, now)
             rhs += constraints
@@ -217,32 +229,19 @@ class _Sweep:
         trajectories, after = self.trajectories, slice(steps.start + 1, steps.stop + 1)
         q, v, inputs = (x[:, steps].reshape(-1, n) for x in (trajectories.q, trajectories.v, trajectories.inputs))
         a = (trajectories.v[:, after].reshape(-1, n) - v) / self.h
-        strength = np.broadcast_to(physics.strength, q.shape)
-        if fragments.torque_mode:
-            kp = kd = np.zeros_like(q)
-            raw = strength * inputs
-        else:
-            kp, kd = fragments.kp, fragments.kd
+        gains = None
+        if not fragments.torque_mode:
+            gains = fragments.kp, fragments.kd
             if fragments.gains_vary:
                 rows = fragments.row_of_step[steps]
-                kp, kd = kp[:, rows].reshape(-1, n), kd[:, rows].reshape(-1, n)
-            kp, kd = strength * kp, strength * kd
-            raw = kp * physics.kp * (inputs - q) - kd * physics.kd * v
-        limit = strength * self.effort_limit
-        free = np.abs(raw) < limit
-        kp, kd = kp * free, kd * free
+                gains = fragments.kp[:, rows].reshape(-1, n), fragments.kd[:, rows].reshape(-1, n)
         return _Moment(
             q=q,
             v=v,
             a=a,
             inputs=inputs,
             input_slope=None if self.delay_slope is None else self.delay_slope[:, steps].reshape(-1, n),
-            force=np.clip(raw, -limit, limit),
-            stiffness=kp * physics.kp,
-            damping=kd * physics.kd,
-            gain=strength * free if fragments.torque_mode else kp * physics.kp,
-            stiffness_by_factor=kp,
-            damping_by_factor=kd,
+            servo=Servo.at(physics, self.effort_limit, q, v, inputs, gains),
         )
 
     def _inverse_dynamics(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> _Dynamics:
@@ -265,32 +264,21 @@ class _Sweep:
         rhs = np.zeros((len(now.q), n, self.total))
         by_state, diagonal = rhs[..., parameters:], np.arange(n)
         np.negative(dynamics.by_state, out=by_state)
-        by_state[:, diagonal, diagonal] -= now.stiffness + self.spring
-        by_state[:, diagonal, n + diagonal] -= now.damping + physics.damping
+        by_state[:, diagonal, diagonal] -= now.servo.stiffness + self.spring
+        by_state[:, diagonal, n + diagonal] -= now.servo.damping + physics.damping
         if at is not None:
             rhs[:, :, self.links.columns] -= self.links.torques(at, now.v, now.a)
-        by_kind = {
-            "armature": -now.a,
-            "damping": -now.v,
-            "kp": now.stiffness_by_factor * (now.inputs - now.q),
-            "kd": -now.damping_by_factor * now.v,
-            "strength": now.force / physics.strength,
-            "bias": -now.stiffness,
-        }
+        by_kind = {"armature": -now.a, "damping": -now.v, **now.servo.by_kind}
         for kind, (i, j) in self.joint_columns.items():
             if kind in by_kind:
                 rhs[:, j, i] += by_kind[kind][:, j]
         if now.input_slope is not None:
-            rhs[:, :, self.delay_columns] += (now.gain * now.input_slope)[..., None]
+            rhs[:, :, self.delay_columns] += (now.servo.gain * now.input_slope)[..., None]
         return rhs
 
     def _add_implicit_terms(self, rhs: np.ndarray, now: _Moment) -> None:
         """Adds −h dD a: how the parameters change the implicit damping."""
-        by_kind = {
-            "damping": np.ones_like(now.a),
-            "kd": now.damping_by_factor,
-            "strength": now.damping / self.physics.strength,
-        }
+        by_kind = {"damping": np.ones_like(now.a), **now.servo.damping_by_kind}
         for kind, slope in by_kind.items():
             if kind in self.joint_columns:
                 i, j = self.joint_columns[kind]
@@ -304,7 +292,8 @@ class _Sweep:
         What sticks or presses follows the explicit acceleration aₑ = a + w, so that one's derivative is solved for too:
         (M + R⁻¹ + JᵀR⁻¹J) daₑ = explicit terms at a − d(M w) + what slips, creeps and changes at the contacts.
         """
-        w = np.linalg.solve(dynamics.mass, (self.h * (self.physics.damping + now.damping) * now.a)[..., None])[..., 0]
+        implicit_force = self.h * (self.physics.damping + now.servo.damping) * now.a
+        w = np.linalg.solve(dynamics.mass, implicit_force[..., None])[..., 0]
         touch = None if self.contact is None else self.contact.at(now.q, now.v, now.a + w)
         if touch is not None:
             force = force - touch.force

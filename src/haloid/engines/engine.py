@@ -15,18 +15,18 @@ from haloid.engines.simulate import Simulator
 
 @dataclass(frozen=True)
 class Sensitivities:
-    """Predicted encoder readings at the control rows and their derivatives."""
+    """Predicted readings at the control rows and their derivatives: n encoders, then the fragments' further sensors."""
 
     readings: np.ndarray
-    """(B, N + 1, n)"""
+    """(B, N + 1, n + s)"""
     by_parameter: np.ndarray
-    """(B, N + 1, n, P)"""
+    """(B, N + 1, n + s, P)"""
     by_state: np.ndarray
-    """(B, N + 1, n, 2n): w.r.t. the initial encoder readings and velocities."""
+    """(B, N + 1, n + s, 2n): w.r.t. the initial encoder readings and velocities."""
 
 
 class Engine(ABC):
-    """Predicts what the encoders of a simulated robot read, from initial readings `q0` and velocities `v0` (B, n)."""
+    """Predicts what the sensors of a simulated robot read, from initial readings `q0` and velocities `v0` (B, n)."""
 
     name: str
     forks: bool = False
@@ -38,7 +38,7 @@ class Engine(ABC):
         self.simulator = simulator
 
     def predict(self, physics: Physics, fragments: Fragments, q0: np.ndarray, v0: np.ndarray) -> np.ndarray:
-        """(B, N + 1, n) predicted encoder readings."""
+        """(B, N + 1, n + s) predicted readings of the encoders and the fragments' further sensors."""
         return self.simulator.readings([physics], fragments, q0[None], v0[None])[0]
 
     def predict_many(

@@ -53,7 +53,7 @@ class FiniteDifferenceEngine(Engine):
         for k, column in enumerate(columns):
             if column.kind in _BENT_AT_ZERO and values[k] >= 0:
                 down[k] = min(up[k], values[k])
-        out = np.empty((fragments.count, fragments.rows + 1, n, total))
+        out = np.empty((fragments.count, fragments.rows + 1, fragments.width, total))
         per_call = max(1, _BATCH // (2 * fragments.count))
         for start in range(0, total, per_call):
             chosen = range(start, min(start + per_call, total))

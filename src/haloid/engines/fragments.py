@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from haloid.engines.sensing.sensors import Sensor, with_row_zero
 from haloid.errors import HaloidError
 from haloid.recordings.delay import substeps_per_row
 from haloid.recordings.recording import Recording
@@ -49,6 +50,20 @@ class Fragments:
     row_time_s: np.ndarray | None = None
     """(B, history + N + ahead + 1) times of the rows from the fragment's start on, where rows do not come with
     simulation steps; None: every `control_dt_s`, a whole number of steps."""
+    sensors: tuple[Sensor, ...] = ()
+    """What was measured besides joint angles."""
+    signals: np.ndarray | None = None
+    """(B, N + 1, s) what the further sensors read; zeros in row 0."""
+
+    @property
+    def width(self) -> int:
+        """n + s, what is read at a row."""
+        return self.measured.shape[2]
+
+    @property
+    def measured(self) -> np.ndarray:
+        """(B, N + 1, n + s) encoder readings and what the further sensors read."""
+        return self.readings if self.signals is None else np.concatenate([self.readings, self.signals], axis=2)
 
     @property
     def count(self) -> int:
@@ -113,6 +128,7 @@ class Fragments:
             readings=self.readings[:, : rows + 1],
             velocities=None if self.velocities is None else self.velocities[:, : rows + 1],
             inputs=self.inputs[:, :end],
+            signals=None if self.signals is None else self.signals[:, : rows + 1],
             row_time_s=None if self.row_time_s is None else self.row_time_s[:, : end + 1],
             kp=self.kp[:, :rows] if self.gains_vary else self.kp,
             kd=self.kd[:, :rows] if self.gains_vary else self.kd,
@@ -125,6 +141,7 @@ class Fragments:
             readings=self.readings[which],
             velocities=None if self.velocities is None else self.velocities[which],
             inputs=self.inputs[which],
+            signals=None if self.signals is None else self.signals[which],
             row_time_s=None if self.row_time_s is None else self.row_time_s[which],
             kp=self.kp[which] if self.gains_vary else self.kp,
             kd=self.kd[which] if self.gains_vary else self.kd,
@@ -140,9 +157,10 @@ def cut(
     dof_joints: Sequence[str],
     timestep_s: float,
     history: int = 3,
+    sensors: tuple[Sensor, ...] = (),
 ) -> Fragments:
     """Cuts `rows` control steps from each recording at each of its `starts` (row numbers)."""
-    readings, velocities, inputs, kps, kds, which, start_rows, times = [], [], [], [], [], [], [], []
+    readings, velocities, inputs, kps, kds, which, start_rows, times, signals = [], [], [], [], [], [], [], [], []
     torque_mode = recordings[0].actuation == "torque"
     ahead = _ROWS_AHEAD if torque_mode else 0
     for number, (recording, recording_starts) in enumerate(zip(recordings, starts, strict=True)):
@@ -154,11 +172,14 @@ def cut(
         kp = np.zeros(len(order)) if recording.kp is None else recording.kp[..., order]
         kd = np.zeros(len(order)) if recording.kd is None else recording.kd[..., order]
         even = recording.is_even
+        further = [sensor.measured(recording, dof_joints) for sensor in sensors]
         for start in recording_starts:
             window = slice(start, start + rows + 1)
             readings.append(q[window])
             if recording.dq_rad_s is not None:
                 velocities.append(recording.dq_rad_s[window][:, order])
+            if sensors:
+                signals.append(np.concatenate([values[window] for values in further], axis=1))
             inputs.append(u[np.clip(np.arange(start - history, start + rows + ahead), 0, len(u) - 1)])
             shape = (rows, len(order))
             kps.append(kp[start : start + rows] if kp.ndim == 2 else np.broadcast_to(kp, shape))
@@ -188,6 +209,8 @@ def cut(
         recording_index=np.array(which),
         start_row=np.array(start_rows),
         row_time_s=None if on_steps else np.array(times),
+        sensors=sensors,
+        signals=with_row_zero(np.array(signals)[:, 1:]) if sensors else None,
     )
 
 

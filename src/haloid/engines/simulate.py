@@ -17,6 +17,7 @@ import numpy as np
 from haloid.cores import usable_cores
 from haloid.engines.fragments import Fragments
 from haloid.engines.physics import Physics
+from haloid.engines.sensing.sensors import sensed
 from haloid.errors import HaloidError
 from haloid.recordings.delay import delayed_inputs, held_mean, held_mean_slope
 
@@ -163,9 +164,14 @@ class Simulator:
     def readings(
         self, physics: Sequence[Physics], fragments: Fragments, q0: np.ndarray, v0: np.ndarray
     ) -> list[np.ndarray]:
-        """What the encoders would read at the control rows, (B, N + 1, n) for each of the parameter values."""
+        """What encoders and further sensors would read at the control rows, (B, N + 1, n + s) for each of the parameter
+        values."""
         runs = self.run_many(physics, fragments, q0, v0)
-        return [fragments.at_rows(run.q) + p.bias for run, p in zip(runs, physics, strict=True)]
+        angles = [fragments.at_rows(run.q) + p.bias for run, p in zip(runs, physics, strict=True)]
+        if not fragments.sensors:
+            return angles
+        further = [sensed(self, p, fragments, run) for run, p in zip(runs, physics, strict=True)]
+        return [np.concatenate(parts, axis=2) for parts in zip(angles, further, strict=True)]
 
     def _roll(self, physics, fragments: Fragments, state: np.ndarray, control: np.ndarray) -> np.ndarray:
         torque, count = fragments.torque_mode, fragments.count

@@ -22,12 +22,14 @@ from haloid.engines.engine import Engine
 from haloid.engines.physics import FLOOR_KINDS, Column, Physics
 from haloid.engines.simulate import Simulator
 from haloid.engines.workers import Workers
+from haloid.errors import HaloidError
 from haloid.identify import checks, doubts
 from haloid.identify.data.dataset import Dataset, build_simulator, check_agreement, prepare
 from haloid.identify.problem.body import body_prior
 from haloid.identify.problem.own_priors import parse_priors, with_own
 from haloid.identify.problem.priors import BasePrior, PaperRegulariser, as_wide_as_the_robot, no_prior
 from haloid.identify.problem.problem import Problem
+from haloid.identify.problem.residuals import parse_residuals
 from haloid.identify.problem.unknowns import Unknowns, choose_columns, whole_name
 from haloid.identify.solvers import paper_solvers
 from haloid.identify.solvers.fit import (
@@ -90,6 +92,8 @@ class Settings:
     base_parameters: tuple[str, ...] = BASE_PARAMETERS
     priors: tuple[str, ...] = ()
     """Of base parameters, where the user knows better: PATTERN=STD or PATTERN=STD:LOW:HIGH."""
+    residuals: tuple[str, ...] = ()
+    """Further sensors to compare with, SENSOR or SENSOR=NOISE: torque (N·m), gyro (rad/s)."""
     stages: Literal["two", "one"] = "two"
     base: Literal["free", "frozen"] = "free"
     """"free": stage 2 may move the rest of the robot within stage 1's covariance; "frozen": it stays, as in HALO."""
@@ -118,6 +122,11 @@ class Settings:
     def __post_init__(self) -> None:
         check_settings(self, _LIMITS, {"engine": ENGINES})
         parse_priors(self.priors)
+        if parse_residuals(self.residuals) and (self.loss != "joints" or self.engine == "mjx"):
+            raise HaloidError(
+                f"--residuals {self.residuals[0]} was given with --loss {self.loss} and --engine {self.engine}; "
+                "expected --loss joints and the engine analytic or finite-difference, which take further sensors"
+            )
 
 
 @dataclass(frozen=True)
@@ -251,6 +260,7 @@ def fit_settings(settings: Settings) -> FitSettings:
         iterations=settings.iterations or 30,
         noise_rad=settings.noise_rad,
         robust=settings.robust,
+        sensors_known=None not in parse_residuals(settings.residuals).values(),
     )
 
 
@@ -268,7 +278,12 @@ class _Run:
     def dataset(self, recordings: Sequence[Recording]) -> Dataset:
         s = self.settings
         return prepare(
-            recordings, self.simulator, rows=s.rows, fragments_per_recording=s.fragments, held_out_share=s.held_out
+            recordings,
+            self.simulator,
+            rows=s.rows,
+            fragments_per_recording=s.fragments,
+            held_out_share=s.held_out,
+            residuals=parse_residuals(s.residuals),
         )
 
     def calibrate(self, dataset: Dataset, report: Report | None) -> Fit:
@@ -376,7 +391,7 @@ def solve_as_paper(
         solution = paper_solvers.gradient_descent(problem, states, count, progress)
     else:
         solution = paper_solvers.cma_es(problem, states, settings.seed, count, progress)
-    readings = problem.readings(solution.z, solution.states)
+    readings = problem.predicted(solution.z, solution.states)
     weighted = replace(
         problem,
         residual=residual.reweighted(readings, train.fragments, len(unknowns), settings.robust is not None),

@@ -25,6 +25,7 @@ def shown_quantities(quantities: list[Quantity]) -> list[Quantity]:
 def summary_lines(answer: Answer) -> list[str]:
     rms = {name: f"{1e3 * value:.3f}" for name, value in answer.rms_rad.items()}
     lines = [f"fit: {rms['heldout']} mrad rms on held-out data, against {rms['nominal']} mrad for the nominal model"]
+    lines += [_sensor_line(name, noise) for name, noise in answer.sensor_noise.items()]
     lines += [f"warning: {doubt}" for doubt in answer.doubts]
     lines += [blind.why for blind in answer.payload_blind]
     if not answer.white:
@@ -34,6 +35,11 @@ def summary_lines(answer: Answer) -> list[str]:
     if not answer.converged:
         lines.append("the solver reached its iteration limit; raise --iterations")
     return lines
+
+
+def _sensor_line(name: str, noise: dict[str, float]) -> str:
+    unit, (least, most) = {"torque": "N·m", "gyro": "rad/s"}[name], (min(noise.values()), max(noise.values()))
+    return f"{name}: compared too, weighted by a noise of {least:.2g} to {most:.2g} {unit}"
 
 
 def plain_text(table: Table) -> str:

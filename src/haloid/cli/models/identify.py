@@ -68,6 +68,9 @@ class Config:
     floor_height, floor_friction and floor_stiffness too."""
     priors: tuple[str, ...] = ()
     """What you know better about base parameters: PATTERN=STD or PATTERN=STD:LOW:HIGH, such as '*.strength=0.2'."""
+    residuals: tuple[str, ...] = ()
+    """Further sensors to compare with: torque (tau:JOINT, measured) and gyro (gyro_x:LINK ...), each estimated to be as
+    noisy as it is, or SENSOR=NOISE."""
     friction_impedance: float | None = None
     """0.999: joints stick, as gears do; by default as in the model, and MuJoCo's usual 0.9 lets them creep."""
     timestep: float | None = None

@@ -7,12 +7,13 @@ start, and takes first guesses of their states from smoothed readings.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from haloid.engines.fragments import Fragments, cut
+from haloid.engines.sensing.sensors import LEAST_SENSOR_NOISE, sensors_of
 from haloid.engines.simulate import Simulator
 from haloid.errors import HaloidError
 from haloid.identify.data.standing import standing_states
@@ -28,6 +29,8 @@ _LEAST_ROWS = 3
 """A shorter fragment says little beyond its own initial state."""
 _LEAST_VELOCITY_STD_RAD_S = 0.05
 """Smoothed velocities are never trusted more than this."""
+_FIRST_SENSOR_NOISE_SHARE = 0.1
+"""Of what a sensor reads, rms: how far it is trusted before its noise is known."""
 
 
 class DataError(HaloidError):
@@ -51,27 +54,30 @@ class Dataset:
     """(n,) what the encoders' steps alone leave unknown; 0 where readings are not quantised."""
     held_out: np.ndarray
     """(B,) fragments kept for validation."""
+    sensor_noise: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """(s,) of the fragments' further sensors: told, or a first guess."""
+    sensor_noise_told: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
 
 def check_agreement(recordings: Sequence[Recording]) -> None:
     """All recordings must be of one robot, held and driven in one way."""
     first = recordings[0]
     for other in recordings[1:]:
-        for field in ("robot", "clamp", "support", "actuation", "joint_names"):
-            if getattr(first, field) != getattr(other, field):
+        for name in ("robot", "clamp", "support", "actuation", "joint_names"):
+            if getattr(first, name) != getattr(other, name):
                 raise DataError(
-                    f"{other.title} has {field} {_short(getattr(other, field))} but {first.title} has "
-                    f"{_short(getattr(first, field))}; identify recordings of one robot, clamp and support at a time"
+                    f"{other.title} has {name} {_short(getattr(other, name))} but {first.title} has "
+                    f"{_short(getattr(first, name))}; identify recordings of one robot, clamp and support at a time"
                 )
-        for field in ("kp", "kd"):
-            one, two = getattr(first, field), getattr(other, field)
+        for name in ("kp", "kd"):
+            one, two = getattr(first, name), getattr(other, name)
             if one is None or one.ndim == 2 or two.ndim == 2:
                 continue
             worst = int(np.argmax(np.abs(one - two)))
             if not np.allclose(one, two, rtol=1e-9):
                 raise DataError(
-                    f"{other.title} was recorded with {field} {two[worst]:g} at {first.joint_names[worst]} but "
-                    f"{first.title} with {one[worst]:g}; give the gains of each run as {field}:JOINT columns, "
+                    f"{other.title} was recorded with {name} {two[worst]:g} at {first.joint_names[worst]} but "
+                    f"{first.title} with {one[worst]:g}; give the gains of each run as {name}:JOINT columns, "
                     "or identify runs with the same gains"
                 )
         if first.is_even and other.is_even and abs(other.control_dt_s - first.control_dt_s) > 1e-3 * first.control_dt_s:
@@ -138,10 +144,12 @@ def prepare(
     rows: int,
     fragments_per_recording: int,
     held_out_share: float,
+    residuals: Mapping[str, float | None] | None = None,
 ) -> Dataset:
     """Cuts evenly spaced fragments of `rows` control steps and smooths their initial states.
 
-    Fragments never overlap: a reading in two of them would count twice and make error bars too small.
+    Fragments never overlap: a reading in two of them would count twice and make error bars too small. `residuals` are
+    further sensors to compare with, by name, and their noise where it is known.
     """
     if not 0 <= held_out_share <= 0.5:
         raise DataError(
@@ -175,7 +183,10 @@ def prepare(
         noises.append(noise_rad(motion))
         joint_noises.append([noise_of(scatter) for scatter in motion.scatter_rad.T])
         least_noises.append(motion.least_noise_rad)
-    fragments = cut(recordings, starts, rows, simulator.dof_joints, simulator.model.opt.timestep, HISTORY_ROWS)
+    timestep_s, residuals = simulator.model.opt.timestep, residuals or {}
+    sensors = sensors_of(list(residuals), recordings, simulator.model)
+    fragments = cut(recordings, starts, rows, simulator.dof_joints, timestep_s, HISTORY_ROWS, sensors)
+    sensor_noise, told = _sensor_noise(fragments, residuals)
     disagreement = np.sqrt(np.mean(np.concatenate(disagreements) ** 2, axis=0))
     return Dataset(
         fragments=fragments,
@@ -185,7 +196,21 @@ def prepare(
         noise_by_joint_rad=np.mean(joint_noises, axis=0),
         least_noise_rad=np.max(least_noises, axis=0),
         held_out=_every(held_out_share, fragments.count),
+        sensor_noise=sensor_noise,
+        sensor_noise_told=told,
     )
+
+
+def _sensor_noise(fragments: Fragments, residuals: Mapping[str, float | None]) -> tuple[np.ndarray, np.ndarray]:
+    """(s,) noise of the further sensors, and whether it is what the user says or a guess to begin with."""
+    if fragments.signals is None:
+        return np.zeros(0), np.zeros(0, bool)
+    joints = fragments.readings.shape[2]
+    said = [residuals[sensor.name] for sensor in fragments.sensors for _ in sensor.channels(["joint"] * joints)]
+    told = np.array([value is not None for value in said])
+    size = np.sqrt(np.mean(fragments.signals[:, 1:] ** 2, axis=(0, 1)))
+    guess = np.maximum(_FIRST_SENSOR_NOISE_SHARE * size, LEAST_SENSOR_NOISE)
+    return np.array([g if value is None else value for g, value in zip(guess, said, strict=True)]), told
 
 
 def _apart(starts: np.ndarray, distance: int) -> np.ndarray:

@@ -199,6 +199,10 @@ class Problem:
 
     def readings(self, z: np.ndarray, states: np.ndarray) -> np.ndarray:
         """(B, N + 1, n) predicted encoder readings."""
+        return self.predicted(z, states)[..., : states.shape[1] // 2]
+
+    def predicted(self, z: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """(B, N + 1, n + s) the same with those of the further sensors."""
         n = states.shape[1] // 2
         return self.engine.predict(self.unknowns.physics(z), self.fragments, states[:, :n], states[:, n:])
 

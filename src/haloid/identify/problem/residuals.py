@@ -1,22 +1,48 @@
 """Residuals: how far a predicted fragment is from the recorded one.
 
-Two are offered on the same predictions: joint angles divided by the encoder noise, whose sum of squares is the
-log-likelihood, and the paper's Cartesian tracking loss (HALO Eqs. 5-7), whose sum of squares is L_track.
+Two are offered on the same predictions: joint angles, and what further sensors read, divided by their noise, whose sum
+of squares is the log-likelihood; and the paper's Cartesian tracking loss (HALO Eqs. 5-7), whose sum of squares is
+L_track.
 """
 
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import mujoco
 import numpy as np
 
 from haloid.engines.fragments import Fragments
+from haloid.engines.sensing.sensors import LEAST_SENSOR_NOISE, SENSORS
+from haloid.errors import HaloidError
 
 LEAST_NOISE_RAD = 1e-7
 """Noise-free data is weighted as if it had this much."""
+
+
+def parse_residuals(entries: Sequence[str]) -> dict[str, float | None]:
+    """Further sensors and their noise, where it is told.
+
+    >>> parse_residuals(["torque", "gyro=0.01"])
+    {'torque': None, 'gyro': 0.01}
+    """
+    found: dict[str, float | None] = {}
+    for entry in entries:
+        name, equals, number = entry.partition("=")
+        try:
+            noise = float(number) if equals else None
+        except ValueError:
+            noise = np.nan
+        if name not in SENSORS or (noise is not None and not 0 < noise < np.inf):
+            raise HaloidError(
+                f"the residual '{entry}' cannot be read; expected one of {', '.join(SENSORS)}, or SENSOR=NOISE with a "
+                "standard deviation above 0, such as torque=0.2 (N·m) or gyro=0.01 (rad/s)"
+            )
+        found[name] = noise
+    return found
 
 
 class Residual(Protocol):
@@ -26,11 +52,11 @@ class Residual(Protocol):
         ...
 
     def values(self, readings: np.ndarray, fragments: Fragments) -> np.ndarray:
-        """(B, R) residuals of predicted readings (B, N + 1, n)."""
+        """(B, R) residuals of predicted readings (B, N + 1, n + s)."""
         ...
 
     def slope(self, readings: np.ndarray, by: np.ndarray) -> np.ndarray:
-        """(B, R, P) derivative of the residuals, from that of the readings (B, N + 1, n, P)."""
+        """(B, R, P) derivative of the residuals, from that of the readings (B, N + 1, n + s, P)."""
         ...
 
     def reweighted(self, readings: np.ndarray, fragments: Fragments, parameters: int, robust: bool) -> Residual:
@@ -46,20 +72,27 @@ class JointResidual:
     """(n,) standard deviation of each encoder."""
     least_noise_rad: np.ndarray | float = LEAST_NOISE_RAD
     """No estimate is smaller: what the encoders' steps alone leave unknown."""
+    sensor_noise: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """(s,) the same of the fragments' further sensors, in their own units."""
+    told: np.ndarray | bool = False
+    """(n + s,) noise that is known and not estimated."""
 
     @property
     def unit(self) -> np.ndarray:
-        return self.noise_rad
+        return np.concatenate([self.noise_rad, self.sensor_noise])
 
     def values(self, readings: np.ndarray, fragments: Fragments) -> np.ndarray:
-        return ((readings - fragments.readings) / self.noise_rad).reshape(len(readings), -1)
+        return ((readings - fragments.measured) / self.unit).reshape(len(readings), -1)
 
     def slope(self, readings: np.ndarray, by: np.ndarray) -> np.ndarray:
-        return (by / self.noise_rad[:, None]).reshape(len(by), by.shape[1] * by.shape[2], by.shape[3])
+        return (by / self.unit[:, None]).reshape(len(by), by.shape[1] * by.shape[2], by.shape[3])
 
     def reweighted(self, readings: np.ndarray, fragments: Fragments, parameters: int, robust: bool) -> JointResidual:
-        size = _scatter(readings - fragments.readings, parameters, robust)
-        return JointResidual(np.maximum(size, self.least_noise_rad), self.least_noise_rad)
+        n, missed = len(self.noise_rad), readings - fragments.measured
+        angles = np.maximum(_scatter(missed[..., :n], parameters, robust), self.least_noise_rad)
+        others = np.maximum(_scatter(missed[:, 1:, n:], parameters, robust), LEAST_SENSOR_NOISE)
+        size = np.where(self.told, self.unit, np.concatenate([angles, others]))
+        return replace(self, noise_rad=size[:n], sensor_noise=size[n:])
 
 
 class CartesianResidual:
@@ -126,6 +159,8 @@ class CartesianResidual:
 def _scatter(values: np.ndarray, parameters: int, robust: bool) -> np.ndarray:
     """Standard deviation of each channel of (B, N + 1, channels), less the freedom that states and parameters took."""
     count, rows, channels = values.shape
+    if not channels:
+        return np.zeros(0)
     freedom = max(count * (rows - 2) - parameters / channels, 1.0)
     if robust:
         return np.median(np.abs(values), axis=(0, 1)) / 0.6745 * np.sqrt(count * rows / freedom)

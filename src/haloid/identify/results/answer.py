@@ -6,13 +6,14 @@ loaded and the calibrated link; its error bars come from both stages together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from haloid.engines.fragments import Fragments
 from haloid.engines.physics import FLOOR_KINDS, INERTIA_AT, JOINT_KINDS, LINK_KINDS, Column
+from haloid.identify.problem.residuals import JointResidual
 from haloid.identify.results.identifiability import Blind, base_blind_spots, payload_blind_spots
 from haloid.identify.solvers.fit import Fit, part, residuals_with
 from haloid.identify.stages import Identification
@@ -85,6 +86,8 @@ class Answer:
     coverage95: float | None = None
     """Share of the held-out readings within 1.96 times their joint's noise of what the model says; None for the
     Cartesian loss, which has no noise by joint."""
+    sensor_noise: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Of further sensors: by sensor, then by joint, or by link and axis."""
 
     @property
     def white(self) -> bool:
@@ -122,7 +125,18 @@ def answer(found: Identification) -> Answer:
         converged=stage2.converged and (found.stage1 is None or found.stage1.converged),
         doubts=found.doubts,
         coverage95=_coverage95(validation.identified_rad, stage2.noise_rad),
+        sensor_noise=_sensor_noise(found),
     )
+
+
+def _sensor_noise(found: Identification) -> dict[str, dict[str, float]]:
+    residual, noise = found.stage2.problem.residual, {}
+    left = residual.sensor_noise.tolist() if isinstance(residual, JointResidual) else []
+    for sensor in found.stage2.problem.fragments.sensors:
+        channels = sensor.channels(found.physics.joints)
+        noise.setdefault(sensor.name, {}).update(zip(channels, left, strict=False))
+        left = left[len(channels) :]
+    return noise
 
 
 def _coverage95(residuals_rad: np.ndarray, noise_rad: np.ndarray | None) -> float | None:

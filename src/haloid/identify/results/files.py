@@ -178,6 +178,7 @@ def result_document(
             "residual_white": answer.white,
             "noise_rad": None if answer.noise_rad is None else dict(_by_joint(found, answer.noise_rad)),
             "coverage95": answer.coverage95,
+            **({"sensor_noise": answer.sensor_noise} if answer.sensor_noise else {}),
         },
         **_contact(found),
         "identifiability": [

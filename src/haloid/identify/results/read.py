@@ -60,6 +60,7 @@ def answer_of(document: dict[str, Any]) -> Answer:
         converged=document["status"] == "converged",
         doubts=tuple(document.get("doubts", ())),
         coverage95=fit.get("coverage95"),
+        sensor_noise=fit.get("sensor_noise", {}),
     )
 
 

@@ -68,6 +68,12 @@ class FitSettings:
     """Encoder noise; None: estimated from the data, joint by joint."""
     robust: float | None = None
     """Huber's threshold in noise units for outlying samples; None: plain least squares."""
+    sensors_known: bool = True
+    """Whether the noise of all further sensors is told."""
+
+    @property
+    def noise_known(self) -> bool:
+        return self.noise_rad is not None and self.sensors_known
 
 
 @dataclass(frozen=True)
@@ -153,7 +159,7 @@ def approach(
         damping=damping,
         progress=_progress(f"all {rows} steps", unknowns, trace, report),
     )
-    if settings.noise_rad is None:
+    if not settings.noise_known:
         problem = _with_its_noise(problem, solution)
     return problem, solution.z, solution.states, iterations + solution.iterations
 
@@ -178,7 +184,7 @@ def released(
         tolerance=_EARLY_TOLERANCE,
         progress=_progress(f"all {problem.fragments.rows} steps, {what}", unknowns, trace, report),
     )
-    if settings.noise_rad is None:
+    if not settings.noise_known:
         problem = _with_its_noise(problem, solution)
     return problem, solution.z, solution.states, solution.iterations
 
@@ -210,9 +216,9 @@ def finish(
         if (stuck := _stuck(problem, solution)).any():
             problem, states = problem.chosen(~stuck), states[~stuck]
             solution = replace(solution, states=states)
-        elif settings.noise_rad is not None:
+        elif settings.noise_known:
             break
-        reweighted = _with_its_noise(problem, solution) if settings.noise_rad is None else problem
+        reweighted = problem if settings.noise_known else _with_its_noise(problem, solution)
         before, after = problem.residual.unit, reweighted.residual.unit
         if not stuck.any() and np.allclose(after, before, rtol=_NOISE_TOLERANCE, atol=0.0):
             break
@@ -236,7 +242,7 @@ def _stuck(problem: Problem, solution: Solution) -> np.ndarray:
 
 def _with_its_noise(problem: Problem, solution: Solution) -> Problem:
     """The problem in units of the noise that a solution leaves."""
-    readings, robust = problem.readings(solution.z, solution.states), problem.robust is not None
+    readings, robust = problem.predicted(solution.z, solution.states), problem.robust is not None
     return replace(
         problem,
         residual=problem.residual.reweighted(readings, problem.fragments, len(problem.unknowns), robust),
@@ -340,7 +346,9 @@ def first_residual(engine: Engine, dataset: Dataset, settings: FitSettings) -> R
         )
     noise = settings.noise_rad or max(dataset.noise_rad, _FIRST_NOISE_RAD)
     least_noise_rad = np.maximum(dataset.least_noise_rad, LEAST_NOISE_RAD)
-    return JointResidual(np.full(dataset.fragments.readings.shape[2], noise), least_noise_rad)
+    n = dataset.fragments.readings.shape[2]
+    told = np.concatenate([np.full(n, settings.noise_rad is not None), dataset.sensor_noise_told])
+    return JointResidual(np.full(n, noise), least_noise_rad, dataset.sensor_noise, told)
 
 
 def _progress(phase: str, unknowns: Unknowns, trace: Trace, report: Report | None) -> levenberg_marquardt.Progress:
