@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from tests.identify.arm import blank, heavier_hand, played, simulator_of, write_arm
 
+from haloid.engines import ENGINES
+from haloid.engines.physics import FLOOR_KINDS
+from haloid.identify.problem.unknowns import ParameterError
 from haloid.identify.results.answer import Answer, answer
 from haloid.identify.results.files import contents_of
 from haloid.identify.stages import Settings, identify
@@ -69,6 +72,22 @@ def test_every_parameter(tmp_path: Path, parameters: tuple[str, ...]):
 def test_every_setting_of_two_stages(tmp_path: Path, chosen: dict):
     settings = replace(SETTINGS, stages="two", **chosen)
     assert [one.link for one in told([run_of(tmp_path, "none")], [run_of(tmp_path)], settings).payload] == ["hand"]
+
+
+@pytest.mark.parametrize("engine", [*sorted({*ENGINES} - {"mjx"}), pytest.param("mjx", marks=pytest.mark.slow)])
+def test_every_engine(tmp_path: Path, engine: str):
+    if engine == "mjx":
+        pytest.importorskip("jax")
+        pytest.importorskip("mujoco.mjx")
+    chosen = replace(SETTINGS, engine=engine, fragments=2, payload_parameters=("mass", "com"), iterations=3)
+    assert [one.link for one in told([], [run_of(tmp_path)], chosen).payload] == ["hand"]
+
+
+@pytest.mark.parametrize("parameter", FLOOR_KINDS)
+def test_no_parameter_of_a_floor_that_is_not_there(tmp_path: Path, parameter: str):
+    settings = replace(SETTINGS, stages="two", base_parameters=("*.mass", parameter))
+    with pytest.raises(ParameterError, match=f"'{parameter}' matches no parameter"):
+        told([run_of(tmp_path, "none")], [run_of(tmp_path)], settings)
 
 
 def test_cma_in_one_stage(tmp_path: Path):
