@@ -39,11 +39,11 @@ BENCHMARKS = {
         "The same fragments through mujoco.sysid and through haloid: seconds and accuracy.",
     ),
     "scaling": Benchmark(
-        "identification.scaling:Scaling",
+        "engines.scaling:Scaling",
         "Seconds of a Jacobian against the number of parameters, fragments and control steps.",
     ),
     "engines": Benchmark(
-        "identification.engines:Engines",
+        "engines.compared:Engines",
         "The engines on the same fragments, on one foot and on both: forward, linearisation, gradient.",
     ),
     "excitation": Benchmark(

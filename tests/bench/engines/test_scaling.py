@@ -2,8 +2,8 @@
 
 import pytest
 
-from haloid.bench.identification import scaling
-from haloid.bench.identification.scaling import Scaling
+from haloid.bench.engines import scaling
+from haloid.bench.engines.scaling import Scaling
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from haloid.bench.identification.engine_answers import Question, answers_table, furthest_apart
-from haloid.bench.identification.scaling import FEW, MANY, PARAMETERS, moving_columns
+from haloid.bench.engines.answers import Question, answers_table, furthest_apart
+from haloid.bench.engines.scaling import FEW, MANY, PARAMETERS, moving_columns
 from haloid.bench.outcome import Outcome, Target
 from haloid.engines import ENGINES, make_engine
 from haloid.engines.engine import Engine
