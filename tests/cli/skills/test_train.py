@@ -144,7 +144,7 @@ def run(begun: Path, tmp_path: Path) -> Path:
 
 def test_options_beside_resume_are_honoured_or_refused_by_name(run: Path, capsys):
     assert cli.main(["train", "--resume", str(run), "--iterations", "1"]) == 0
-    assert_words(capsys.readouterr().out, "1 iterations, ")
+    assert_words(capsys.readouterr().out, "1 iteration, ")
     assert read_config(run).iterations == 1
     assert cli.main(["train", "--resume", str(run), "--robots", "4", "--seed", "3", "--iterations", "2"]) == 2
     said = capsys.readouterr().err.replace("\n", " ")
