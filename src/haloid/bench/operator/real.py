@@ -39,7 +39,7 @@ class Real:
     """The runs are split into this many parts; each is used to test what was learned from the others."""
     tested: int | None = None
     """Only the first of the parts."""
-    iterations: int = 250
+    iterations: int = 100
     label_epochs: int = 30
     window_s: float = 1.5
     seed: int = 0

@@ -1,7 +1,7 @@
 """The operator as a file: weights, what it was trained on, and how to call it.
 
 A folder: `operator.pt` (tensors and plain values alone; nothing in it is run), `operator.onnx` (observation in, delta
-action out), `operator.json` (haloid-operator-2, the same facts for people and other programs).
+action out), `operator.json` (haloid-operator-3, the same facts for people and other programs).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from haloid.robots.servos import Gains
 from haloid.skills.policies.tensor_file import write_tensors
 from haloid.skills.policies.trace_onnx import trace_onnx
 
-FORMAT = "haloid-operator-2"
+FORMAT = "haloid-operator-3"
 WEIGHTS, LAST = "operator.pt", "operator.onnx"
 """The first and the last file that is written."""
 _LOG = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ delta action of every joint, rad. The paper's Eq. 1 to 4:
     Δa_j = Σ_i B_ij·T_ij                               16 products for each joint
 
 No network asks for more than twice what any frame of its data did: a correction that feeds on its own mistakes stays
-one.
+one. What lies beyond the data is seen at its edge: an arm that reaches where no log did is corrected as at the border.
 
 All networks see the same features of the observation: q, and for each frame of the history how far it was from q, its
 velocity (finer near 0) and its servo error (target − q), each divided by its spread in the data.
@@ -53,12 +53,17 @@ class Features(nn.Module):
 
     spread: torch.Tensor
     most_rad: torch.Tensor
+    least: torch.Tensor
+    most: torch.Tensor
 
     def __init__(self, joints: int, history: int) -> None:
         super().__init__()
         self.joints, self.history = joints, history
         self.register_buffer("spread", torch.ones(4, joints))
         self.register_buffer("most_rad", torch.ones(joints))
+        size = 2 * joints + 3 * joints * history
+        self.register_buffer("least", torch.full((size,), -1e9))
+        self.register_buffer("most", torch.full((size,), 1e9))
 
     def bounded(self, delta_rad: torch.Tensor) -> torch.Tensor:
         """most·tanh(x / most)"""
@@ -75,6 +80,8 @@ class Features(nn.Module):
         least = torch.tensor([0.3, 0.005, 0.5, 0.01])
         for i, values in enumerate((q - q.mean(0), history[:, 1:, 0], history[:, :, 1], history[:, :, 2])):
             self.spread[i] = torch.clamp(values.reshape(-1, self.joints).std(0), min=float(least[i]))
+        seen = self._scaled(observation)
+        self.least[:], self.most[:] = seen.amin(0), seen.amax(0)
 
     def split(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(B, n) target, (B, n) q and (B, H, 3, n) history, relative and not yet scaled."""
@@ -85,15 +92,17 @@ class Features(nn.Module):
         fine = torch.sign(dq_past) * torch.log1p(torch.abs(dq_past) / SLOW_RAD_S)
         return target, q, torch.stack([q_past - q[:, None], fine, target_past - q_past], dim=2)
 
-    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The scaled target, q, history (B, H, 3, n) and payload (B, 1)."""
+    def _scaled(self, observation: torch.Tensor) -> torch.Tensor:
+        """(B, 2n + 3nH) target, q and history, each in units of its spread."""
         target, q, history = self.split(observation)
-        return (
-            target / self.spread[0],
-            q / self.spread[0],
-            history / self.spread[1:],
-            observation[:, -1:] / PAYLOAD_UNIT_KG,
-        )
+        return torch.cat([target / self.spread[0], q / self.spread[0], (history / self.spread[1:]).flatten(1)], dim=1)
+
+    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The scaled target, q, history (B, H, 3, n), all no further than the data, and payload (B, 1)."""
+        n = self.joints
+        seen = torch.clamp(self._scaled(observation), self.least, self.most)
+        history = seen[:, 2 * n :].reshape(-1, self.history, 3, n)
+        return seen[:, :n], seen[:, n : 2 * n], history, observation[:, -1:] / PAYLOAD_UNIT_KG
 
 
 class GapOperator(nn.Module):

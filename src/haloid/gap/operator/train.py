@@ -27,6 +27,8 @@ from haloid.gap.operator.frames import Frames, delta_labels_rad
 from haloid.gap.operator.networks import PROBES, GapOperator, Network, NetworkConfig, make_network, observe
 
 PROBE_RAD = 0.5
+DECAY = 1.0
+"""Of weights (AdamW), against what a few logs have in common by chance."""
 SMALL_RAD = 0.02
 """Errors of a delta action count by their square below this, by their size above."""
 FAR_RAD = 0.5
@@ -85,7 +87,7 @@ class Training:
         self._labels_rad = torch.as_tensor(delta_labels_rad(frames, models), dtype=torch.float32)
         few = slice(None, None, max(1, len(self._usable) // 5000))
         self.network.features.fit(self._observations(self._usable[few]), self._labels_rad[self._usable])
-        self._optimizer = torch.optim.Adam(self.network.parameters(), lr=config.rate)
+        self._optimizer = torch.optim.AdamW(self.network.parameters(), lr=config.rate, weight_decay=DECAY)
 
     def _observations(self, frames: np.ndarray, aside_rad: torch.Tensor | float = 0.0) -> torch.Tensor:
         """Of recorded states, with joints (K, n) aside of where they were."""
@@ -109,7 +111,7 @@ class Training:
 
     def _next(self, stage: str) -> None:
         self.stage, self.done = stage, 0
-        self._optimizer = torch.optim.Adam(self.network.parameters(), lr=self.config.rate)
+        self._optimizer = torch.optim.AdamW(self.network.parameters(), lr=self.config.rate, weight_decay=DECAY)
 
     def _learn_sensors(self, network: GapOperator) -> Iterator[tuple[str, float]]:
         """Responses are those of the linearised simulator; probes are offsets of the target from the joints."""
