@@ -51,9 +51,10 @@ def feed(monkeypatch: pytest.MonkeyPatch, table: ModuleType, found: Sequence[Mea
         return {name: {one.method: [Path("policy.onnx")] for one in found if one.motion == name} for name in names}
 
     def measure(
-        policies: dict[str, dict[str, list[Path]]], starts: int, seed: int, say: object, *, worn: bool
+        policies: dict[str, dict[str, list[Path]]], starts: int, seed: int, say: object, *, worn: bool, setting: int
     ) -> list[Measured]:
         assert worn, "learned policies are judged on the worn robot"
+        assert setting == 1
         asked.extend([starts, seed])
         return [one for one in found if one.motion in policies]
 

@@ -90,6 +90,15 @@ def test_all_motions_are_learned_by_every_method_and_seed_from_a_common_start(fo
     assert cm != halo
 
 
+def test_another_load_has_trainings_of_its_own(folder, monkeypatch, tmp_path):
+    sweeps = Sweeps(monkeypatch)
+    known = []
+    monkeypatch.setattr(skill_jobs, "methods", lambda *_, **chosen: known.append(chosen) or methods(folder, silent))
+    trained_policies(["squat"], sweep_in(folder, iterations=7, fresh=False, start=tmp_path, setting=2), silent)
+    assert list(sweeps.jobs) == [f"squat-{method}-setting-2-0" for method in ("wdr", "cm", "halo")]
+    assert known == [{"worn": True, "setting": 2}]
+
+
 def test_a_start_that_is_given_is_not_trained_and_one_that_is_not_finished_is_waited_for(folder, monkeypatch, tmp_path):
     sweeps = Sweeps(monkeypatch)
     trained_policies(["squat"], sweep_in(folder, iterations=7, fresh=False, start=tmp_path), silent)

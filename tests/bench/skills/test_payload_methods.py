@@ -56,24 +56,26 @@ def test_calibrated_mass_knows_the_masses_that_were_found_and_nothing_else(folde
 def test_the_identification_is_done_once_a_folder(folder, found, tmp_path: Path, monkeypatch):
     done = []
 
-    def identified(say: object, *, worn: bool) -> Patch:
-        done.append(worn)
+    def identified(say: object, *, worn: bool, setting: int) -> Patch:
+        done.append((worn, setting))
         return found
 
     monkeypatch.setattr(payload_methods, "_identified", identified)
     methods(folder, silent)
     assert not done, "its patch.json is there"
     first, again = (methods(tmp_path / "new" / "sweep", silent) for _ in range(2))
-    assert done == [False]
+    assert done == [(False, 1)]
     assert first == again == methods(folder, silent)
     assert methods(tmp_path / "new" / "sweep", silent, worn=True) == first
-    assert done == [False, True], "the worn robot is identified by itself"
+    assert methods(tmp_path / "new" / "sweep", silent, worn=True, setting=2) == first
+    assert done == [(False, 1), (True, 1), (True, 2)], "each robot is identified by itself"
 
 
-def test_policies_are_judged_on_the_robot_with_the_first_load(nominal):
-    true = read_links(true_robot().model)
+@pytest.mark.parametrize("setting", [1, 2])
+def test_policies_are_judged_on_the_robot_with_its_load(nominal, setting):
+    true = read_links(true_robot(setting=setting).model)
     added = {name: true[name].mass_kg - nominal[name].mass_kg for name in nominal}
-    loads = {load.link: load.mass_kg for load in halo_setting(1)}
+    loads = {load.link: load.mass_kg for load in halo_setting(setting)}
     assert set(loads) == set(PAYLOAD_LINKS)
     for name, mass_kg in added.items():
         assert mass_kg == pytest.approx(loads.get(name, 0.0), abs=1e-9)
@@ -97,7 +99,7 @@ def test_the_load_is_found_from_recordings_alone(monkeypatch, nominal, tmp_path:
     """With one recording each instead of three: the masses within 3 % of the loads, the torso's centre within 3 mm."""
     monkeypatch.setattr(payload_methods, "RUNS", 1)
     said = []
-    patch = payload_methods._identified(said.append, worn=False)
+    patch = payload_methods._identified(said.append, worn=False, setting=1)
     assert said == ["recording the unloaded robot", "recording the loaded robot", "identifying"]
     true = read_links(true_robot().model)
     for load in halo_setting(1):

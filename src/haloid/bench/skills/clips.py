@@ -2,7 +2,8 @@
 
 For every clip of a folder: the check as it is, after mending (skills/feasibility), and, as an oracle independent
 of the check, whether the model-based controller plays the mended clip to its end in MuJoCo, without noise, on the robot
-itself. With iterations to spend, one policy learns all feasible clips and is run on each from many starts.
+itself. With iterations to spend, one policy learns the feasible clips that are not too long, and is run on each of
+them from many starts.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ class Clips:
     play: bool = True
     """Play the mended clips with the controller."""
     iterations: int = 0
-    """Of the training of one policy on all feasible clips; 0: none."""
+    """Of the training of one policy on the feasible clips; 0: none."""
+    longest: float = 10.0
+    """Clips that the policy learns, s; longer ones are checked and mended only."""
     start: Path | None = None
     """A training to begin with, on other motions."""
     delay: float = 0.005
@@ -181,8 +184,13 @@ def _errors(mended: Mended) -> list[Finding]:
 def _tracked(
     results: list[ClipResult], config: Clips, robot: TrackedRobot, say: Callable[[str], None]
 ) -> list[ClipResult]:
-    """With success and E_g-mpjpe of one policy that learns all feasible clips, by the recipe of haloid train."""
-    stems = {result.clip: Path(result.clip).name for result in results if result.feasible}
+    """With success and E_g-mpjpe of one policy that learns the feasible clips, by the recipe of haloid train."""
+    learned = [result.clip for result in results if result.feasible and result.seconds <= config.longest]
+    if not learned:
+        raise HaloidError(
+            f"no clip of at most {config.longest:g} s is feasible, so there is nothing to learn. Give more: --longest S"
+        )
+    stems = {clip: Path(clip).name for clip in learned}
     folder, task = (
         config.work / "policy",
         TaskConfig(

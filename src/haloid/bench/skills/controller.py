@@ -41,7 +41,7 @@ def run(config: ControllerBench, say: Callable[[str], None]) -> Outcome:
     complete = {motion: found for motion, found in policies.items() if len(found) == len(METHODS)}
     if not complete:
         return Outcome({}, [], [], [], ["No motion has all its controllers yet; run the command again to go on."])
-    measured = measure(complete, config.starts, config.seed, say)
+    measured = measure(complete, config.starts, config.seed, say, setting=config.setting)
     headline = {f"{method}_success": _success(measured, method) for method in METHODS}
     headline["seconds_per_controller"] = seconds / (len(complete) * len(METHODS))
     note = "Errors are means over all runs, each up to its end or fall, and so only comparable where all succeed."

@@ -48,6 +48,8 @@ class SkillBench:
     """A training on the nominal robot to begin with, instead of one of the benchmark's own."""
     state_estimation: bool = True
     """Policies see their place and linear velocity with mjlab's noise, as in mjlab's own task."""
+    setting: Literal[1, 2, 3] = 1
+    """HALO's Perturbation Setting that the true robot carries."""
     seeds: int = 2
     """Trainings of each method."""
     starts: int = 50
@@ -82,6 +84,7 @@ class Sweep:
     start: Path | None = None
     start_iterations: int = 0
     state_estimation: bool = False
+    setting: int = 1
 
 
 def sweep_of(config: SkillBench) -> Sweep:
@@ -96,6 +99,7 @@ def sweep_of(config: SkillBench) -> Sweep:
         start=config.start,
         start_iterations=config.start_iterations,
         state_estimation=config.state_estimation,
+        setting=config.setting,
     )
 
 
@@ -112,7 +116,7 @@ def trained_policies(motions: Sequence[str], sweep: Sweep, say: Callable[[str], 
         start = str(sweep.start.resolve()) if sweep.start is not None else _start(sources, sweep, say)
         if start is None:
             return {name: {} for name in sources}
-    known = methods(sweep.folder, say, worn=learns)
+    known = methods(sweep.folder, say, worn=learns, setting=sweep.setting)
     groups = [sources] if learns else [{name: source} for name, source in sources.items()]
     names = {
         (tuple(group), method, seed): _job_name(tuple(group), method, seed, sweep)
@@ -191,7 +195,8 @@ def _group(motions: tuple[str, ...]) -> str:
 
 
 def _job_name(motions: tuple[str, ...], method: str, seed: int, sweep: Sweep) -> str:
-    return f"{_group(motions)}-{method}-" + ("controller" if sweep.actions == "controller" else str(seed))
+    load = f"-setting-{sweep.setting}" if sweep.setting > 1 else ""
+    return f"{_group(motions)}-{method}{load}-" + ("controller" if sweep.actions == "controller" else str(seed))
 
 
 def name_of(motion: str) -> str:

@@ -50,7 +50,7 @@ def run(config: Walk | YawJump, say: Callable[[str], None]) -> Outcome:
     policies = trained_policies(config.motions, sweep_of(config), say)
     if len(policies[motion]) < len(METHODS):
         return Outcome({}, [], [], [], ["Not all methods are trained yet; run the command again to go on."])
-    measured = measure({motion: policies[motion]}, config.starts, config.seed, say, worn=True)
+    measured = measure({motion: policies[motion]}, config.starts, config.seed, say, worn=True, setting=config.setting)
     errors = ERRORS[motion]
     headline = {f"{one.method}_success": one.success_rate for one in measured}
     for one in measured:

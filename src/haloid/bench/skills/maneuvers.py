@@ -32,7 +32,7 @@ def run(config: Maneuvers, say: Callable[[str], None]) -> Outcome:
     policies = trained_policies(MOTIONS, sweep_of(config), say)
     if any(len(found) < len(METHODS) for found in policies.values()):
         return Outcome({}, [], [], [], ["Not all methods are trained yet; run the command again to go on."])
-    measured = measure(policies, config.starts, config.seed, say, worn=True)
+    measured = measure(policies, config.starts, config.seed, say, worn=True, setting=config.setting)
     successes = {(one.motion, one.method): one.successes for one in measured}
     runs = len(measured[0].metrics)
     headline = {

@@ -1,9 +1,9 @@
 """HALO's three ways to prepare for a load (Section IV-C), each as a patch of the nominal robot and a randomisation.
 
-The truth is a G1 with Perturbation Setting 1: the nominal one, or one that is worn in links, joints and motors and
-stands on a softer, more slippery floor. It is recorded in the lab, unloaded and loaded, with encoder noise; `identify`
-finds its parameters from these recordings alone. HALO trains on what was found; CM (calibrated mass)
-on the masses that were found with nominal centres of mass, as if the load had been weighed; WDR (wide domain
+The truth is a G1 with one of HALO's Perturbation Settings: the nominal one, or one that is worn in links, joints and
+motors and stands on a softer, more slippery floor. It is recorded in the lab, unloaded and loaded, with encoder noise;
+`identify` finds its parameters from these recordings alone. HALO trains on what was found; CM (calibrated mass) on the
+masses that were found with nominal centres of mass, as if the load had been weighed; WDR (wide domain
 randomisation) on the nominal robot. Randomisation is Table I: nominal for HALO and CM, wide for WDR.
 """
 
@@ -32,7 +32,7 @@ from haloid.skills.task.randomisation import RandomisationName
 from haloid.skills.task.robot import TrackedRobot, tracked_robot_of
 
 METHODS = ("wdr", "cm", "halo")
-ROBOT, SETTING, RUNS, NOISE_RAD = DEFAULT_ROBOT, 1, 3, 0.0005
+ROBOT, RUNS, NOISE_RAD = DEFAULT_ROBOT, 3, 0.0005
 WEAR = Aging(seed=12, strength_fraction=0.03)
 """Of the robot that learned policies are judged on; drawn once, before any policy was run on it."""
 FLOOR_FRICTION, FLOOR_SOLREF = 0.6, (0.03, 1.0)
@@ -47,12 +47,13 @@ class Method:
     """The patch.json to train on, as plain values; None: the nominal robot."""
 
 
-def methods(folder: Path, say: Callable[[str], None], *, worn: bool = False) -> dict[str, Method]:
-    """The three methods by name; the identification of either robot is done once per folder."""
-    file = folder / ("identified-worn" if worn else "identified") / "patch.json"
+def methods(folder: Path, say: Callable[[str], None], *, worn: bool = False, setting: int = 1) -> dict[str, Method]:
+    """The three methods by name; the identification of each robot is done once per folder."""
+    name = "identified" + ("-worn" if worn else "") + (f"-setting-{setting}" if setting > 1 else "")
+    file = folder / name / "patch.json"
     if not file.is_file():
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_patch(_identified(say, worn=worn), file)
+        write_patch(_identified(say, worn=worn, setting=setting), file)
     halo = read_patch(file)
     cm_file = file.with_name("calibrated-mass.json")
     write_patch(_masses_alone(halo), cm_file)
@@ -63,22 +64,22 @@ def methods(folder: Path, say: Callable[[str], None], *, worn: bool = False) -> 
     }
 
 
-def true_robot(*, worn: bool = False) -> TrackedRobot:
-    """The robot that policies are judged on, with Setting 1."""
+def true_robot(*, worn: bool = False, setting: int = 1) -> TrackedRobot:
+    """The robot that policies are judged on, with its load."""
     spec, description, strength = load_spec(ROBOT), describe(ROBOT), 1.0
     if worn:
         strength = age(spec, WEAR, actuated_joints(spec))
         for geom in spec.geoms:
             if geom.parent.name in description.feet.values():
                 geom.friction[0], geom.solref[:2] = FLOOR_FRICTION, FLOOR_SOLREF
-    put_on(spec, halo_setting(SETTING))
+    put_on(spec, halo_setting(setting))
     return replace(tracked_robot_of(spec, description), strength=strength)
 
 
-def _identified(say: Callable[[str], None], *, worn: bool) -> Patch:
+def _identified(say: Callable[[str], None], *, worn: bool, setting: int) -> Patch:
     sensors = Sensors(noise_rad=NOISE_RAD)
     recordings = {}
-    for number, (condition, loads) in enumerate((("unloaded", ()), ("loaded", halo_setting(SETTING)))):
+    for number, (condition, loads) in enumerate((("unloaded", ()), ("loaded", halo_setting(setting)))):
         say(f"recording the {condition} robot")
         robot = LabRobot(loads=loads, aging=WEAR if worn else None)
         seeds = range(RUNS * number, RUNS * (number + 1))

@@ -87,9 +87,10 @@ def measure(
     say: Callable[[str], None],
     *,
     worn: bool = False,
+    setting: int = 1,
 ) -> list[Measured]:
     """Every policy on the true robot; `policies` by motion and method, a file for every seed of training."""
-    robot = true_robot(worn=worn)
+    robot = true_robot(worn=worn, setting=setting)
     delay_s = WORN_DELAY_S if worn else DELAY_S
     found = []
     for motion, by_method in policies.items():

@@ -1,7 +1,7 @@
 """HALO's Table III: three ways to prepare for a load, tracking errors on the true, loaded robot.
 
 One recipe for all methods (jobs.py): the same start, as much training, each on its own robot and randomisation. The
-true robot carries Setting 1 and is worn, which no method was told. Errors are compared over common windows, success
+true robot carries a load and is worn, which no method was told. Errors are compared over common windows, success
 stands apart, and so does success on each method's own training distribution: a method that fails there is no baseline.
 """
 
@@ -56,7 +56,7 @@ def run(config: Table3, say: Callable[[str], None]) -> Outcome:
     missing = [motion for motion in kinds if motion not in complete]
     if not complete:
         return Outcome({}, [], [], [], [_not_trained(missing)])
-    measured = measure(complete, config.starts, config.seed, say, worn=True)
+    measured = measure(complete, config.starts, config.seed, say, worn=True, setting=config.setting)
     own = own_successes(complete, config.own_starts, config.seed, say)
     compared = [_compared(motion, measured, own) for motion in complete]
     notes = [_not_trained(missing)] if missing else []
