@@ -1,4 +1,6 @@
-"""What ASAP's benchmarks make of their settings: which uses are run, and which clips are learned from."""
+"""What ASAP's benchmarks make of their settings: which methods and uses are run, and which clips are learned from."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,9 +10,12 @@ pytest.importorskip("rsl_rl")
 pytest.importorskip("mjbatch")
 
 from haloid.bench.delta.closed_loop import USES, AsapClosedLoop, run
+from haloid.bench.delta.open_loop import METHODS, AsapOpenLoop, methods_on
+from haloid.bench.delta.open_loop import run as run_open_loop
 from haloid.bench.delta.variants import first_clips
 from haloid.errors import HaloidError
 from haloid.gap.delta.refine import lengths_s
+from haloid.gap.ppo.train import spent_cpu_s
 from haloid.gap.replays.data import RealData
 
 
@@ -36,3 +41,54 @@ def test_first_clips_are_of_every_motion_and_the_rest_are_the_others():
 )
 def test_windows_grow_up_to_the_horizon(horizon_s, lengths):
     assert lengths_s(horizon_s) == lengths
+
+
+def test_ppo_is_for_the_stand_ins_that_are_asked_for():
+    config = AsapOpenLoop(stand_ins=("twin", "worn"), ppo_stand_ins=("twin",))
+    assert methods_on(config, "twin") == list(METHODS)
+    assert methods_on(config, "worn") == [method for method in METHODS if method != "ASAP by PPO"]
+    assert methods_on(replace(config, ppo_iterations=0), "twin") == methods_on(config, "worn")
+
+
+@pytest.mark.slow
+def test_a_stopped_run_goes_on_with_the_methods_and_iterations_that_are_left(tmp_path, monkeypatch):
+    """Stopped in PPO's second iteration: the others' results are kept, and PPO goes on with what it had learned."""
+    monkeypatch.setattr("haloid.gap.ppo.train.STORE_EVERY", 1)
+    config = AsapOpenLoop(
+        stand_ins=("twin",),
+        seeds=1,
+        learned=("stand",),
+        held_out=("stand",),
+        clips=4,
+        windows=4,
+        transitions=100,
+        passes=1,
+        ppo_iterations=3,
+        ppo_robots=8,
+        threads=1,
+        folder=tmp_path,
+    )
+    said: list[str] = []
+
+    def stop_in_ppo(text: str) -> None:
+        said.append(text)
+        if "iteration 2 of 3" in text:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_open_loop(config, stop_in_ppo)
+    kept = sorted(file.stem for file in (tmp_path / "results" / "twin-0").iterdir())
+    assert kept == sorted(method.replace(" ", "-") for method in METHODS[:-1])
+    before_cpu_s = spent_cpu_s(tmp_path / "ppo" / "twin-0")
+    said.clear()
+    outcome = run_open_loop(config, said.append)
+    assert [text.split(":")[1] for text in said] == [
+        " ASAP by PPO",
+        " ASAP by PPO, iteration 2 of 3",
+        " ASAP by PPO, iteration 3 of 3",
+    ]
+    assert [row["method"] for row in outcome.rows[::3]] == list(METHODS)
+    assert outcome.rows[-1]["training_cpu_s"] > before_cpu_s > 0
+    said.clear()
+    run_open_loop(config, said.append)
+    assert said == []

@@ -21,14 +21,13 @@ from haloid.gap.standins.named import STAND_INS
 from haloid.outputs import atomic_file
 from haloid.report import Table
 
-METHODS = (
-    *("OpenLoop", "SysID grid", "identification", "DeltaDynamics"),
-    *("ASAP by PPO", "ASAP fast", "identification + fast"),
-)
+PPO = "ASAP by PPO"
+METHODS = ("OpenLoop", "SysID grid", "identification", "DeltaDynamics", "ASAP fast", "identification + fast", PPO)
+"""PPO last: it takes longer than all the others."""
 BASELINES = {"OpenLoop": 0.5, "SysID grid": 1.0, "DeltaDynamics": 1.0}
 """And what ASAP's error may be of theirs at most."""
 HEADLINES = {
-    "ASAP by PPO": "asap",
+    PPO: "asap",
     "ASAP fast": "fast",
     "identification": "identification",
     "identification + fast": "both",
@@ -60,28 +59,38 @@ class AsapOpenLoop:
     ppo_iterations: int = 600
     """Delta action by PPO: rounds of acting and learning; 0: leave it out."""
     ppo_robots: int = 256
+    ppo_stand_ins: tuple[str, ...] = ("twin", "genesis")
+    """Those among the stand-ins on which PPO learns, too."""
     threads: int = 0
     """0: all cores."""
     folder: Path = Path("out/asap")
-    """Where controllers, rollouts and results of stand-ins are kept."""
+    """Where controllers, rollouts, PPO's trainings and the results of each method are kept."""
     out: Path = Path("out/bench/asap-open-loop")
     """Directory for result.json."""
 
 
 def run(config: AsapOpenLoop, say: Callable[[str], None]) -> Outcome:
     require_extra("bench asap-open-loop", "learn", "torch", "rsl_rl", "onnxruntime", "mjbatch")
-    from haloid.bench.delta.methods import all_methods
+    from haloid.bench.delta.methods import Methods
 
     rows = []
     for name in config.stand_ins:
         for seed in range(config.seeds):
-            kept = config.folder / "results" / f"{name}-{seed}.json"
-            if not kept.is_file():
-                found = all_methods(config, name, seed, lambda text, n=name, s=seed: say(f"{n}, seed {s}: {text}"))
-                with atomic_file(kept) as beside:
-                    beside.write_text(json.dumps(found, indent=1), encoding="utf-8")
-            rows += json.loads(kept.read_text(encoding="utf-8"))
+            methods = Methods(config, name, seed, lambda text, n=name, s=seed: say(f"{n}, seed {s}: {text}"))
+            for method in methods_on(config, name):
+                kept = config.folder / "results" / f"{name}-{seed}" / f"{method.replace(' ', '-')}.json"
+                if not kept.is_file():
+                    found = methods.measured(method)
+                    with atomic_file(kept) as beside:
+                        beside.write_text(json.dumps(found, indent=1), encoding="utf-8")
+                rows += json.loads(kept.read_text(encoding="utf-8"))
     return _outcome(config, rows)
+
+
+def methods_on(config: AsapOpenLoop, stand_in: str) -> list[str]:
+    """In the order of METHODS; PPO where it is asked for."""
+    with_ppo = config.ppo_iterations > 0 and stand_in in config.ppo_stand_ins
+    return [method for method in METHODS if with_ppo or method != PPO]
 
 
 def _outcome(config: AsapOpenLoop, rows: list[dict[str, Any]]) -> Outcome:
@@ -96,12 +105,11 @@ def _outcome(config: AsapOpenLoop, rows: list[dict[str, Any]]) -> Outcome:
             np.mean([row["training_cpu_s"] for row in rows if (row["stand_in"], row["method"]) == (name, method)])
         )
 
-    methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
     tables = []
     for name in config.stand_ins:
         lines = []
         for length_s in LENGTHS_S:
-            for method in methods:
+            for method in methods_on(config, name):
                 chosen = [r for r in rows if (r["stand_in"], r["method"], r["length_s"]) == (name, method, length_s)]
                 half = np.sqrt(np.mean([row["interval95_g_mpjpe_mm"] ** 2 for row in chosen]) / len(chosen))
                 cells = [f"{mean(name, method, length_s):.1f} ± {half:.1f}"]
@@ -113,20 +121,20 @@ def _outcome(config: AsapOpenLoop, rows: list[dict[str, Any]]) -> Outcome:
     longest = LENGTHS_S[-1]
     headline, targets = {}, []
     for name in config.stand_ins:
-        errors = {method: mean(name, method, longest) for method in methods}
+        errors = {method: mean(name, method, longest) for method in methods_on(config, name)}
         suffix = "" if name == config.stand_ins[0] else f"_{name}"
         for method, label in HEADLINES.items():
             if method in errors:
                 headline[f"{label}_over_openloop_1s{suffix}"] = errors[method] / errors["OpenLoop"]
-        if "ASAP by PPO" in errors:
-            faster = seconds(name, "ASAP by PPO") / seconds(name, "ASAP fast")
+        if PPO in errors:
+            faster = seconds(name, PPO) / seconds(name, "ASAP fast")
             headline[f"fast_times_faster_than_ppo{suffix}"] = faster
             what = f"{name}: training time of PPO over that of the fast way"
             targets.append(Target(what, faster, 20.0, at_least=True))
-            ratio = errors["ASAP fast"] / errors["ASAP by PPO"]
+            ratio = errors["ASAP fast"] / errors[PPO]
             targets.append(Target(f"{name}, 1 s: ASAP fast over ASAP by PPO", ratio, 1.0))
         if name in DELTA_ACTION_WINS:
-            best = min(error for method, error in errors.items() if method in ("ASAP by PPO", "ASAP fast"))
+            best = min(error for method, error in errors.items() if method in (PPO, "ASAP fast"))
             for method, limit in BASELINES.items():
                 targets.append(
                     Target(f"{name}, 1 s: ASAP, the better way, over {method}", best / errors[method], limit)
@@ -146,9 +154,9 @@ def _outcome(config: AsapOpenLoop, rows: list[dict[str, Any]]) -> Outcome:
         f"{config.clips} clips of each, {config.seeds} seed(s). Intervals are of the mean over clips.",
         "E_g-mpjpe in ASAP's Table III, 1 s, IsaacSim: OpenLoop 80.8, SysID 77.6, DeltaDynamics 68.1, ASAP 37.9 mm.",
     ]
-    if "ASAP by PPO" in methods:
+    if any(row["method"] == PPO for row in rows):
         notes.append(
-            f"PPO had {config.ppo_iterations} iterations of {config.ppo_robots} robots. Training times are of the "
+            f"PPO had {config.ppo_iterations} iterations of {config.ppo_robots} robots each. Training times are of the "
             "processor, all cores together; where PPO ends with the larger error, their ratio is a lower bound for "
             "equal errors."
         )

@@ -96,14 +96,27 @@ def fit_ppo(
             f"{training.untrained_mm:.1f} → {training.best_mm:.1f} mm"
         )
         if folder is not None and training.iteration % STORE_EVERY == 0:
-            folder.mkdir(parents=True, exist_ok=True)
-            save_checkpoint(training.state(), folder)
+            _store(training, folder)
     training.judge()
+    if folder is not None:
+        _store(training, folder)
     return training.best_network()
+
+
+def spent_cpu_s(folder: Path) -> float:
+    """Processor time of the training in `folder` up to its last checkpoint, all its runs together."""
+    return float(load_checkpoint(folder)["cpu_s"])
+
+
+def _store(training: DeltaTraining, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    save_checkpoint(training.state(), folder)
 
 
 class DeltaTraining:
     def __init__(self, robot: TrackedRobot, data: RealData, joints: np.ndarray, config: DeltaPpoConfig) -> None:
+        self._started_cpu_s = time.process_time()
+        """Less what earlier runs took."""
         torch.manual_seed(config.seed)
         if config.threads:
             torch.set_num_threads(config.threads)
@@ -191,6 +204,7 @@ class DeltaTraining:
         return {
             "about": self._about(),
             "iteration": self.iteration,
+            "cpu_s": time.process_time() - self._started_cpu_s,
             "ppo": self._ppo.save(),
             "best": {"error_mm": self.best_mm, "untrained_mm": self.untrained_mm, "actor": self._best},
             "random": json.dumps(self._random.bit_generator.state),
@@ -204,6 +218,7 @@ class DeltaTraining:
                 "the folder to begin anew"
             )
         self.iteration = int(state["iteration"])
+        self._started_cpu_s -= state["cpu_s"]
         self._ppo.load(state["ppo"], None, True)
         best = state["best"]
         self.best_mm, self.untrained_mm, self._best = best["error_mm"], best["untrained_mm"], best["actor"]
