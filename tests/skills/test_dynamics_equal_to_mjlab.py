@@ -15,8 +15,8 @@ from mjlab.tasks.tracking.config.g1.env_cfgs import unitree_g1_flat_tracking_env
 from mjlab.tasks.tracking.mdp import commands
 from tests.skills.mjlab_scene import ROBOTS, RobotState, states_near, tensor
 
-from haloid.skills.task.environment import PUSH_EVERY_S, EnvironmentConfig, TrackingEnvironment
-from haloid.skills.task.randomisation import RANDOMISATIONS
+from haloid.skills.task.environment import EnvironmentConfig, TrackingEnvironment
+from haloid.skills.task.randomisation import PUSH_EVERY_S, RANDOMISATIONS
 from haloid.skills.task.reference import reference_of
 from haloid.skills.task.starts import AdaptiveSampling
 

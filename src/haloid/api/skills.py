@@ -34,6 +34,7 @@ def train(
     out: str | Path | None = None,
     minutes: float | None = None,
     iterations: int = 2000,
+    preset: Literal["mjlab", "asap"] = "mjlab",
     actions: Literal["feedforward", "controller", "mjlab"] = "feedforward",
     randomisation: RandomisationName = "nominal",
     clamp: str | None = None,
@@ -60,6 +61,7 @@ def train(
         model: the robot to train on, such as the `Result` of an identification.
         out: folder to write to; by default out/MOTION, or out/MOTION-2 and so on where that is taken.
         minutes: stop after this long, with the best policy so far.
+        preset: "asap" with actions="mjlab", randomisation="asap" and history=5 is `haloid train --preset asap`.
         on_iteration: called after every iteration.
 
     Examples:
@@ -79,6 +81,7 @@ def train(
         task=TaskConfig(
             motions=motions,
             model=_model_name(model, folder),
+            preset=preset,
             actions=actions,
             randomisation=randomisation,
             clamp=clamp,

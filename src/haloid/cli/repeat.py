@@ -15,16 +15,22 @@ OPTION = "--config"
 
 
 def parse_with_config(
-    config: type[Config], command: str, words: list[str], read: Callable[[Path], Config], file: Path | None = None
+    config: type[Config],
+    command: str,
+    words: list[str],
+    read: Callable[[Path], Config],
+    file: Path | None = None,
+    default: Config | None = None,
 ) -> Config:
-    """The options in `words`; the others are as in the file that is given or that they name, if any."""
+    """The options in `words`; the others are as in the file that is given or that they name, if any, or as in
+    `default`."""
     file = file or _named(words)
     return tyro.cli(
         config,
         prog=f"haloid {command}",
         description=inspect.cleandoc(config.__doc__ or ""),
         args=words,
-        default=tyro.MISSING_NONPROP if file is None else read(file),
+        default=(default or tyro.MISSING_NONPROP) if file is None else read(file),
     )
 
 

@@ -16,11 +16,12 @@ from tests.gap.delta.known_gap import recorded_with
 from haloid.errors import HaloidError
 from haloid.gap.delta.action import DeltaAction
 from haloid.gap.delta.networks import JointTerms, joint_terms
-from haloid.gap.ppo.rewards import WEIGHTS, body_rows, reward_terms
+from haloid.gap.ppo.rewards import WEIGHTS, reward_terms
 from haloid.gap.ppo.train import DeltaPpoConfig, delta_ppo, fit_ppo
 from haloid.gap.ppo.world import ReplayWorld
 from haloid.gap.replays.data import RealData
 from haloid.gap.replays.simulator import Simulator, States, body_errors_mm, replay
+from haloid.skills.asap.tracking import body_rows
 from haloid.skills.task.robot import TrackedRobot, tracked_robot
 
 HIPS = ("left_hip_pitch_joint", "right_hip_pitch_joint")
@@ -88,14 +89,15 @@ def test_large_outputs_and_limits_cost(robot, data, hips):
     real = world(robot, data, hips)._real.at(np.array([3]))
     beyond = replace(real, joint_pos=robot.soft_limits_rad[None, :, 1].astype(np.float32) + 0.1)
     zero, one = np.zeros((1, 2)), np.ones((1, 2))
-    parts = (body_rows(robot), one, zero, robot.soft_limits_rad, np.full((1, 29), 2.0), np.array([True]))
+    effort_nm = np.full(29, 10.0)
+    parts = (body_rows(robot), one, zero, robot.soft_limits_rad, -effort_nm[None], effort_nm, np.array([True]))
     terms = reward_terms(beyond, real, *parts)
     assert set(terms) == set(WEIGHTS)
     by_hand = {
         "action_norm": np.exp(np.sqrt(2)) - 1,
         "action_rate": 2.0,
         "joint_limits": 2.9,
-        "torque_limits": 58.0,
+        "torque_limits": 29 * 1.75,
         "termination": 1.0,
     }
     for name, value in by_hand.items():

@@ -21,6 +21,7 @@ from haloid.skills.evaluation.evaluate import EvaluationConfig, evaluate
 from haloid.skills.evaluation.genesis import GenesisSimulation
 from haloid.skills.policies.deployed import DeployedPolicy
 from haloid.skills.policies.export import export_onnx
+from haloid.skills.task.randomisation import RANDOMISATIONS, Randomisation
 from haloid.skills.task.robot import TrackedRobot
 from haloid.trajectories.rollout_file import read_rollout
 
@@ -58,7 +59,7 @@ def policy_file(robot, tmp_path_factory) -> Path:
 def test_the_same_physics_elsewhere_is_the_same_evaluation(robot, policy_file: Path, push: float, monkeypatch):
     config = EvaluationConfig(starts=2, threads=1, seed=5, push=push)
     if push:
-        monkeypatch.setattr("haloid.skills.task.environment.PUSH_EVERY_S", (0.2, 0.4))
+        monkeypatch.setitem(RANDOMISATIONS, "none", Randomisation(push_every_s=(0.2, 0.4)))
     policy, players = DeployedPolicy(policy_file), []
 
     def simulate(robot: TrackedRobot, robots: int, threads: int) -> GenesisSimulation:

@@ -14,11 +14,10 @@ from tests.skills.task.test_reference import cut
 from haloid.errors import HaloidError
 from haloid.skills.task.environment import (
     EPISODE_STEPS,
-    PUSH_EVERY_S,
     EnvironmentConfig,
     TrackingEnvironment,
 )
-from haloid.skills.task.randomisation import RANDOMISATIONS
+from haloid.skills.task.randomisation import PUSH_EVERY_S, RANDOMISATIONS
 from haloid.skills.task.reference import reference_of
 from haloid.skills.task.starts import POSE_RANGE, VELOCITY_RANGE
 from haloid.skills.task.terms import Moment, Verdict

@@ -10,6 +10,8 @@ from haloid.skills.task.rewards import WEIGHTS
 from haloid.skills.task.terms import Moment, TrackingTerms, carried_along
 
 ANCHOR = 2
+NO_JOINTS = (np.zeros((3, 0)),) * 3
+"""Actions, last actions and torques."""
 
 
 def some_poses(robots: int, seed: int) -> Poses:
@@ -59,7 +61,7 @@ def test_a_robot_that_drifts_too_far_away_ends_its_episode_where_that_is_asked_f
     frame = some_poses(3, 4)
     away = np.array([0.0, 0.49, 0.51])[:, None, None] * np.array([0.6, 0.8, 0.0])
     robot = replace(frame, body_pos_w=frame.body_pos_w + away)
-    moment = Moment(robot, frame, np.zeros((3, 0)), np.zeros((3, 0)))
+    moment = Moment(robot, frame, *NO_JOINTS)
     terms = TrackingTerms(ANCHOR, np.array([0]), np.zeros((0, 2)), WEIGHTS, farthest_m=0.5)
     assert terms(moment, 1.0).termination_terms["drift"].tolist() == [False, False, True]
     assert not terms(moment, 1.2).termination_terms["drift"].any()
@@ -70,7 +72,9 @@ def test_a_foot_may_be_put_down_where_only_distance_ends_an_episode():
     frame = some_poses(3, 4)
     lower = np.zeros_like(frame.body_pos_w)
     lower[:, 0, 2] = 0.2, 0.4, 0.6
-    moment = Moment(replace(frame, body_pos_w=frame.body_pos_w - lower), frame, np.zeros((3, 0)), np.zeros((3, 0)))
+    moment = Moment(
+        replace(frame, body_pos_w=frame.body_pos_w - lower), frame, np.zeros((3, 0)), np.zeros((3, 0)), np.zeros((3, 0))
+    )
     terms = TrackingTerms(ANCHOR, np.array([0]), np.zeros((0, 2)), WEIGHTS)
     assert terms(moment, 1.0).termination_terms["ee_body_pos"].tolist() == [False, True, True]
     assert replace(terms, farthest_m=0.5)(moment, 1.0).termination_terms["ee_body_pos"].tolist() == [False, False, True]

@@ -57,7 +57,7 @@ class Config:
     """Kicks every one to three seconds, as a fraction of mjlab's ± 0.5 m/s."""
     delay: float = 0.0
     """Seconds from the policy's targets to the servos, at most 0.02."""
-    randomisation: Literal["none", "nominal", "wide", "mjlab"] = "none"
+    randomisation: Literal["none", "nominal", "wide", "mjlab", "asap"] = "none"
     """Of the robots; none: all are the model."""
     simulator: Literal["mujoco", "genesis"] = "mujoco"
     """What moves the robots; genesis: another simulator, which make genesis sets up."""

@@ -36,6 +36,7 @@ class Config:
         haloid train --motion walk --actions controller --model out/result/calibrated.xml -o out/controller
         haloid train --motion excitation --clamp left_ankle_roll_link --randomisation wide --learn-arms -o out/explore
         haloid train --motion walk --backend mjlab --gpu-ids 0 1 -o out/walk-gpu
+        haloid train --motion squat --preset asap -o out/squat-asap
     """
 
     motion: tuple[str, ...] = ()
@@ -50,11 +51,16 @@ class Config:
     """Stop after this long, with the best policy so far."""
     iterations: int = 2000
     """Stop after this many rounds of acting and learning."""
+    preset: Literal["mjlab", "asap"] = "mjlab"
+    """asap: ASAP's pre-training, one motion. The policy sees the motion's phase and five readings of its sensors; Table
+    I's rewards, failure beyond 1.5, later 0.3 m. Where nothing else is said, --actions mjlab, --randomisation asap
+    and --history 5."""
     actions: Literal["feedforward", "controller", "mjlab"] = "feedforward"
     """feedforward: learn corrections to targets computed from the model; controller: no learning, a tracking
     controller computed from the model in about a minute; mjlab: learn offsets from the default pose."""
-    randomisation: Literal["none", "nominal", "wide", "mjlab"] = "nominal"
-    """How much the robots differ: HALO's Table I, nominal or wide, or mjlab's own."""
+    randomisation: Literal["none", "nominal", "wide", "mjlab", "asap", "asap-on-time"] = "nominal"
+    """How much the robots differ: HALO's Table I, nominal or wide, mjlab's own, or ASAP's Table VI, with or without its
+    delay."""
     clamp: str | None = None
     """Hold this foot fixed, as for the exploration policy that haloid record --policy plays."""
     difficulty: float = 1.0
@@ -66,7 +72,8 @@ class Config:
     state_estimation: bool = False
     """The policy sees its position and linear velocity; a real robot seldom does."""
     history: int = 3
-    """Readings of its sensors that a policy on feed-forward targets sees; a few show how fast it moves."""
+    """Readings of its sensors that a policy on feed-forward targets or of ASAP's preset sees; a few show how fast it
+    moves."""
     learn_arms: bool = False
     """Correct the arms too, not only legs and waist."""
     repair: bool = False
@@ -92,8 +99,14 @@ MAY_CHANGE = ("minutes", "iterations", "model", "backend", "gpu_ids")
 """Options that may change when a training goes on; the model may only have moved."""
 
 
+ASAP = Config(preset="asap", actions="mjlab", randomisation="asap", history=5)
+"""The options of the preset, where nothing else is said."""
+
+
 def parse(words: list[str]) -> Config | int:
     config = parse_with_config(Config, "train", words, _config_of)
+    if config.preset == "asap" and config.config is None and config.resume is None:
+        config = parse_with_config(Config, "train", words, _config_of, default=ASAP)
     if mistake := _mistake(config):
         console.error(mistake)
         return 2
@@ -106,6 +119,8 @@ def _mistake(config: Config) -> str | None:
         return "give a motion and a folder: haloid train --motion squat -o out/squat; or --resume FOLDER"
     if config.clamp is not None and config.backend == "mjlab":
         return "a clamped robot is trained on the CPU; leave out --backend mjlab, or --clamp"
+    if "asap" in (config.preset, config.randomisation) and config.backend == "mjlab":
+        return "ASAP's pre-training and its randomisation are on the CPU; leave out --backend mjlab, or them"
     if config.actions == "controller" and config.backend == "mjlab":
         return "the controller is computed on the CPU and learns nothing; leave out --backend mjlab"
     if config.resume is not None and (config.motion or config.out is not None or config.config is not None):
@@ -204,6 +219,7 @@ def _config_of(file: Path) -> Config:
         out=file.parent,
         minutes=session.minutes,
         iterations=training.iterations,
+        preset=task.preset,
         actions=task.actions,
         randomisation=task.randomisation,
         clamp=task.clamp,
@@ -238,6 +254,7 @@ def _training_config(config: Config) -> "TrainingConfig":
             begun.task,
             motions=config.motion,
             model=config.model,
+            preset=config.preset,
             actions=config.actions,
             randomisation=config.randomisation,
             clamp=config.clamp,

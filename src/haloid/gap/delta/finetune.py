@@ -83,4 +83,6 @@ def tuning_config(policy: Path, iterations: int, threads: int) -> TrainingConfig
         raise HaloidError(f"{policy} is a controller, which learns nothing. Expected a learned policy: haloid train")
     # the real robot's delay is in the delta model, which knows a simulator without
     task = replace(config.task, substeps=SUBSTEPS, delay_s=0.0, threads=threads)
+    if task.randomisation == "asap":
+        task = replace(task, randomisation="asap-on-time")
     return replace(config, task=task, iterations=iterations, threads=threads)

@@ -16,9 +16,10 @@ from tensordict import TensorDict
 from haloid.errors import HaloidError
 from haloid.gap.delta.features import features
 from haloid.gap.delta.linearise import difference
-from haloid.gap.ppo.rewards import SOFT_TORQUE, WEIGHTS, body_rows, reward_terms
+from haloid.gap.ppo.rewards import WEIGHTS, reward_terms
 from haloid.gap.replays.data import RealData, too_short
 from haloid.gap.replays.simulator import Simulator, States, recorded
+from haloid.skills.asap.tracking import body_rows
 from haloid.skills.task.environment import STEP_S
 from haloid.skills.task.reference import Poses
 from haloid.skills.task.robot import TrackedRobot
@@ -80,8 +81,7 @@ class ReplayWorld(VecEnv):
 
     def _reward(self, action: np.ndarray, told_rad: np.ndarray, diverged: np.ndarray) -> np.ndarray:
         robot = self.robot
-        torque_nm = np.abs(robot.kp * (told_rad - self._qpos[:, 7:]) - robot.kd * self._qvel[:, 6:])
-        beyond_nm = np.clip(np.minimum(torque_nm, robot.effort_nm) - SOFT_TORQUE * robot.effort_nm, 0.0, None)
+        torque_nm = robot.kp * (told_rad - self._qpos[:, 7:]) - robot.kd * self._qvel[:, 6:]
         self.terms = reward_terms(
             self._simulator.poses(),
             self._real.at(self._row),
@@ -89,7 +89,8 @@ class ReplayWorld(VecEnv):
             action,
             self._action,
             robot.soft_limits_rad,
-            beyond_nm,
+            torque_nm,
+            robot.effort_nm,
             diverged,
         )
         total = sum(weight * np.nan_to_num(self.terms[name]) for name, weight in WEIGHTS.items())

@@ -34,6 +34,11 @@ def lab_policy(policy: DeployedPolicy, joint_names: Sequence[str], clamp: str | 
             f"{policy.path} sees its place and its linear velocity, which the lab robot does not measure; "
             "train without --state-estimation"
         )
+    if facts.phase:
+        raise HaloidError(
+            f"{policy.path} sees the phase of its motion alone, which the lab robot does not tell; train without "
+            "--preset asap"
+        )
     if set(joint_names) != set(facts.joint_names):
         other = ", ".join(sorted(set(joint_names) ^ set(facts.joint_names)))
         raise HaloidError(f"{policy.path} and the robot differ in the joints {other}; use the robot it was made for")

@@ -180,7 +180,7 @@ class Row:
             poses=environment.poses().at(everyone),
             qpos=simulation.qpos.copy(),
             qvel=simulation.qvel.copy(),
-            torque_nm=simulation.torques_nm(),
+            torque_nm=environment.torques_nm(),
             diverged=diverged,
         )
 
@@ -213,7 +213,7 @@ class Driver:
         self._anchor = robot.description.tracked_links.index(facts.anchor)
         self._offset = facts.first_frames[policy.motion_row(config.motion)]
         self._action = np.zeros((environment.robots, len(facts.joint_names)), dtype=np.float32)
-        columns = term_columns(len(facts.joint_names), facts.state_estimation)
+        columns = term_columns(len(facts.joint_names), facts.state_estimation, facts.phase)
         self._history = History(environment.robots, facts.history, columns)
 
     def decide(self) -> Decision:
@@ -236,9 +236,12 @@ class Driver:
             self._ordered(environment.reference.frames.at(environment.time_step)),
             facts.default_joint_pos_rad.astype(np.float32),
             self._anchor,
+            environment.reference.phase(environment.time_step) if facts.phase else None,
         )
         noise = self._random if self._noise else None
-        return self._history.after(actor_observation(terms, bias, facts.state_estimation, noise, self._noise))
+        return self._history.after(
+            actor_observation(terms, bias, facts.state_estimation, noise, self._noise, facts.phase)
+        )
 
     def _ordered(self, poses: Poses) -> Poses:
         columns = self._to_policy

@@ -51,6 +51,8 @@ class DeployedFacts:
     """The link that was held fixed in training."""
     history: int
     """Readings of its sensors that the policy sees, the current one included."""
+    phase: bool = False
+    """Whether all it sees of the motion is its phase."""
 
 
 class DeployedPolicy:
@@ -161,9 +163,10 @@ def _facts(path: Path, metadata: dict[str, str]) -> DeployedFacts:
         raise PolicyFileError(path, f"its metadata lack {', '.join(missing)}")
     joint_names = tuple(metadata["joint_names"].split(","))
     observed = tuple(metadata["observation_names"].split(","))
-    known = {actor_term_names(estimated): estimated for estimated in (False, True)}
+    known = {actor_term_names(*seen): seen for seen in ((False, False), (True, False), (False, True))}
     if observed not in known:
         raise PolicyFileError(path, f"it observes {', '.join(observed)}, and not mjlab's terms in mjlab's order")
+    state_estimation, phase = known[observed]
 
     def vector(key: str) -> np.ndarray:
         try:
@@ -184,7 +187,8 @@ def _facts(path: Path, metadata: dict[str, str]) -> DeployedFacts:
         kd=vector("joint_damping"),
         default_joint_pos_rad=vector("default_joint_pos"),
         action_scale_rad=vector("action_scale"),
-        state_estimation=known[observed],
+        state_estimation=state_estimation,
+        phase=phase,
         motions=tuple(metadata.get("motions", "clip").split(",")),
         first_frames=tuple(int(text) for text in metadata.get("first_frames", "0").split(",")),
         run=metadata.get("run_path", ""),

@@ -50,10 +50,12 @@ class PolicyFacts:
     """The link that was held fixed in training, if any."""
     history: int = 1
     """Readings of its sensors that it sees, the current one included."""
+    phase: bool = False
+    """Whether all it sees of the motion is its phase."""
 
     @property
     def observation_names(self) -> tuple[str, ...]:
-        return actor_term_names(self.state_estimation)
+        return actor_term_names(self.state_estimation, self.phase)
 
 
 class TrackingPolicy(nn.Module):
@@ -81,6 +83,7 @@ def facts_of(
     state_estimation: bool,
     run: str,
     history: int = 1,
+    phase: bool = False,
 ) -> PolicyFacts:
     return PolicyFacts(
         action_mode=action_mode,
@@ -97,6 +100,7 @@ def facts_of(
         run=run,
         clamp="" if robot.clamp is None else robot.clamp.link,
         history=history,
+        phase=phase,
     )
 
 

@@ -30,15 +30,14 @@ from haloid.skills.task.randomisation import RANDOMISATIONS, RANDOMISED_FIELDS, 
 from haloid.skills.task.reference import CONTROL_HZ, Poses, Reference
 from haloid.skills.task.robot import TrackedRobot
 from haloid.skills.task.simulation import Simulate, Simulation
-from haloid.skills.task.starts import VELOCITY_RANGE, AdaptiveSampling, disturbed, starts_of
+from haloid.skills.task.starts import AdaptiveSampling, disturbed, starts_of
 from haloid.skills.task.terms import Moment, Terms, tracking_terms
-from haloid.skills.task.transforms import Command, Now, Transform
+from haloid.skills.task.transforms import Command, Now, Transform, each_late
 from haloid.trajectories.mujoco_states import ModelStates
 from haloid.trajectories.rotations import apply, apply_inverse, inverse, multiply
 
 STEP_S = 1.0 / CONTROL_HZ
 EPISODE_STEPS = 500
-PUSH_EVERY_S = (1.0, 3.0)
 RANDOMISATION_STREAM = 1
 """Robots are drawn from random numbers of their own, so that they can be drawn again at another width."""
 
@@ -51,6 +50,8 @@ class EnvironmentConfig:
     """0: all cores."""
     state_estimation: bool = False
     """Whether the actor sees its place and its linear velocity."""
+    phase: bool = False
+    """Whether all that the actor sees of the motion is its phase, as in ASAP."""
     randomisation: Randomisation = field(default_factory=lambda: RANDOMISATIONS["nominal"])
     transforms: tuple[Transform, ...] = ()
     """Between the policy's targets and the servos, in this order."""
@@ -110,7 +111,10 @@ class TrackingEnvironment:
         self.episode_step = np.zeros(number, dtype=int)
         self.action = np.zeros((number, joints), dtype=np.float32)
         self._until_push = np.zeros(number, dtype=int)
-        self._history = History(number, config.history, term_columns(joints, config.state_estimation))
+        columns = term_columns(joints, config.state_estimation, config.phase)
+        self._history = History(number, config.history, columns)
+        self._sent_rad = np.zeros((number, 2, joints))
+        """(N, 2, n) targets that were sent two control steps ago, and one, for servos that are late."""
         self.reset(np.arange(number))
 
     @property
@@ -146,7 +150,8 @@ class TrackingEnvironment:
         simulation.sense()
         self.episode_step += 1
         poses, frame = self.poses(), self.reference.frames.at(self.time_step)
-        verdict = self.terms(Moment(poses, frame, self.action, last_action), self.difficulty.termination)
+        moment = Moment(poses, frame, self.action, last_action, self.torques_nm())
+        verdict = self.terms(moment, self.difficulty.termination)
         ends = {**verdict.termination_terms, "diverged": unusable}
         terminated = np.any(list(ends.values()), axis=0)
         last_frame = self.reference.last[self.reference.motion_of_frame[self.time_step]]
@@ -183,6 +188,10 @@ class TrackingEnvironment:
                 random=self.random,
             )
             command = transform(command, now)
+        if self.delay_s is not None:
+            arriving = each_late(self._sent_rad, self.delay_s, self._substeps, float(self.robot.model.opt.timestep))
+            self._sent_rad = np.stack([self._sent_rad[:, 1], command[-1][0]], axis=1)
+            return arriving
         return command
 
     def reset(self, robots: np.ndarray, frames: np.ndarray | None = None) -> None:
@@ -199,16 +208,22 @@ class TrackingEnvironment:
 
     def observations(self) -> tuple[np.ndarray, np.ndarray]:
         """The actor's and the critic's."""
-        terms = observation_terms(
-            self.poses(), self.sensed(), self.reference.frames.at(self.time_step), self._default, self._anchor
-        )
+        config, frame = self.config, self.reference.frames.at(self.time_step)
+        phase = self.reference.phase(self.time_step) if config.phase else None
+        terms = observation_terms(self.poses(), self.sensed(), frame, self._default, self._anchor, phase)
         noise = self.random if self.difficulty.noise else None
-        actor = actor_observation(terms, self.encoder_bias, self.config.state_estimation, noise, self.difficulty.noise)
+        actor = actor_observation(
+            terms, self.encoder_bias, config.state_estimation, noise, self.difficulty.noise, config.phase
+        )
         return self._history.after(actor), critic_observation(terms)
 
     def poses(self) -> Poses:
         """Where all robots are now."""
         return self.simulation.poses()
+
+    def torques_nm(self) -> np.ndarray:
+        """(N, n) what the servos exert now."""
+        return self.simulation.torques_nm(self.kp_ratio)
 
     def sensed(self) -> Sensed:
         return Sensed(self.simulation.imu_lin_vel, self.simulation.imu_ang_vel, self.action, self.encoder_bias)
@@ -225,6 +240,7 @@ class TrackingEnvironment:
             "diverged": self.diverged,
             "readings": self._history.readings.copy(),
             "fresh": self._history.fresh.copy(),
+            "sent_rad": self._sent_rad.copy(),
             "random": self.random.bit_generator.state,
         }
 
@@ -236,6 +252,8 @@ class TrackingEnvironment:
         self.sampling.failure_level[:] = state["failure_level"]
         self.diverged = int(state["diverged"])
         self._history.readings[:], self._history.fresh[:] = state["readings"], state["fresh"]
+        if "sent_rad" in state:  # older checkpoints have no late servos
+            self._sent_rad[:] = state["sent_rad"]
         self.random.bit_generator.state = state["random"]
         self.simulation.sense()
         self.simulation.held_rad[:] = self.simulation.ctrl
@@ -247,13 +265,15 @@ class TrackingEnvironment:
             first, simulation = robots[0], self.simulation
             fields = {name: simulation.batch.expand(name)[first].copy() for name in RANDOMISED_FIELDS}
             targets = {"state_before": before[first], "ctrl": simulation.ctrl[first].copy()}
+            targets["kp_ratio"] = self.kp_ratio[first]
             self.on_diverged({**targets, **fields, "time_step": self.time_step[first]})
         self._put_in_frames(robots, self.time_step[robots] - 1)
 
     def _randomise(self) -> None:
         ranges = narrowed(self.config.randomisation, self.difficulty.randomisation)
         draws = np.random.default_rng([self.config.seed, RANDOMISATION_STREAM])
-        self.encoder_bias = randomise(self.simulation.batch, self.simulation.robot, ranges, draws)
+        drawn = randomise(self.simulation.batch, self.simulation.robot, ranges, draws)
+        self.encoder_bias, self.kp_ratio, self.delay_s = drawn.encoder_bias_rad, drawn.kp_ratio, drawn.delay_s
 
     def _put_in_frames(self, robots: np.ndarray, frames: np.ndarray) -> None:
         scale, clamp = self.difficulty.reset, self.robot.clamp
@@ -262,6 +282,7 @@ class TrackingEnvironment:
         self.simulation.put(robots, qpos, qvel)
         if clamp is not None:
             self._put_in_clamp(robots, clamp)
+        self._sent_rad[robots] = self.simulation.held_rad[robots, None]
 
     def _put_in_clamp(self, robots: np.ndarray, clamp: Clamp) -> None:
         """Move whole robots so that the clamped link is where the clamp is, whatever their joints."""
@@ -274,14 +295,15 @@ class TrackingEnvironment:
         qpos[robots, 3:7] = multiply(turn, qpos[robots, 3:7])
 
     def _push(self) -> None:
-        """Every one to three seconds a kick: velocities are added to the root's."""
+        """Now and then a kick: velocities are added to the root's."""
         if not self.difficulty.push:
             return
         self._until_push -= 1
         robots = np.flatnonzero(self._until_push <= 0)
         if not robots.size:
             return
-        kick = self.random.uniform(-1, 1, (len(robots), 6)) * VELOCITY_RANGE * self.difficulty.push
+        kick = self.random.uniform(-1, 1, (len(robots), 6)) * self.config.randomisation.push_velocity
+        kick *= self.difficulty.push
         self.kick(robots, kick)
         self._until_push[robots] = self._push_intervals(len(robots))
 
@@ -293,4 +315,4 @@ class TrackingEnvironment:
         self.simulation.sense(robots)
 
     def _push_intervals(self, number: int) -> np.ndarray:
-        return np.round(self.random.uniform(*PUSH_EVERY_S, number) / STEP_S).astype(int)
+        return np.round(self.random.uniform(*self.config.randomisation.push_every_s, number) / STEP_S).astype(int)

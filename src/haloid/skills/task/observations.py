@@ -14,6 +14,10 @@ sensors' noise, and the critic's, without it and with the bodies' poses. `q̂`, 
 | joint_pos | n | 0.01 rad | q − default, with the encoders' bias |
 | joint_vel | n | 0.5 rad/s | |
 | actions | n | | the last action |
+
+ASAP's pre-training is told only how far the motion is: its actor sees `motion_phase` (1 number, 0 at the motion's start
+and 1 at its end), `projected_gravity` (3, ± 0.05; down in the root's axes), base_ang_vel, joint_pos, joint_vel
+and actions.
 """
 
 from collections.abc import Sequence
@@ -29,13 +33,16 @@ NOISE = {
     "motion_anchor_ori_b": 0.05,
     "base_lin_vel": 0.5,
     "base_ang_vel": 0.2,
+    "projected_gravity": 0.05,
     "joint_pos": 0.01,
     "joint_vel": 0.5,
 }
 """Half width of the uniform noise on the actor's terms."""
-NOT_REMEMBERED = ("command",)
+NOT_REMEMBERED = ("command", "motion_phase")
 """Terms of which the policy sees one reading, whatever its history."""
 STATE_ESTIMATION_TERMS = ("motion_anchor_pos_b", "base_lin_vel")
+PHASE_TERMS = ("motion_phase", "projected_gravity", "base_ang_vel", "joint_pos", "joint_vel", "actions")
+DOWN = np.array([0.0, 0.0, -1.0], dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -53,13 +60,19 @@ class Sensed:
 
 
 def observation_terms(
-    robot: Poses, sensed: Sensed, frame: Poses, default_joint_pos: np.ndarray, anchor: int
+    robot: Poses,
+    sensed: Sensed,
+    frame: Poses,
+    default_joint_pos: np.ndarray,
+    anchor: int,
+    phase: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """All terms by mjlab's names, without noise; `joint_pos` without bias."""
+    """All terms by mjlab's names, without noise; `joint_pos` without bias. Those of a policy that is told the phase
+    come last, and only with it: (N,) in [0, 1]."""
     anchor_quat, anchor_pos = robot.body_quat_w[:, anchor], robot.body_pos_w[:, anchor]
     back = inverse(anchor_quat)
     bodies = (len(robot), -1)
-    return {
+    terms = {
         "command": np.concatenate([frame.joint_pos, frame.joint_vel], axis=1),
         "motion_anchor_pos_b": apply_inverse(anchor_quat, frame.body_pos_w[:, anchor] - anchor_pos),
         "motion_anchor_ori_b": two_columns(multiply(back, frame.body_quat_w[:, anchor])),
@@ -71,9 +84,14 @@ def observation_terms(
         "joint_vel": robot.joint_vel,
         "actions": sensed.last_action,
     }
+    if phase is not None:
+        terms |= {"motion_phase": phase[:, None], "projected_gravity": apply_inverse(robot.body_quat_w[:, 0], DOWN)}
+    return terms
 
 
-def actor_term_names(state_estimation: bool) -> tuple[str, ...]:
+def actor_term_names(state_estimation: bool, phase: bool = False) -> tuple[str, ...]:
+    if phase:
+        return PHASE_TERMS
     names = ("command", "motion_anchor_pos_b", "motion_anchor_ori_b", "base_lin_vel", "base_ang_vel")
     names += ("joint_pos", "joint_vel", "actions")
     return names if state_estimation else tuple(name for name in names if name not in STATE_ESTIMATION_TERMS)
@@ -87,11 +105,11 @@ class TermColumns:
     width: int
 
 
-def term_columns(joints: int, state_estimation: bool) -> TermColumns:
+def term_columns(joints: int, state_estimation: bool, phase: bool = False) -> TermColumns:
     widths = {"command": 2 * joints, "motion_anchor_ori_b": 6, "joint_pos": joints, "joint_vel": joints}
-    widths["actions"] = joints
+    widths |= {"actions": joints, "motion_phase": 1}
     slices, start = {}, 0
-    for name in actor_term_names(state_estimation):
+    for name in actor_term_names(state_estimation, phase):
         end = start + widths.get(name, 3)
         slices[name], start = slice(start, end), end
     return TermColumns(slices, start)
@@ -108,9 +126,11 @@ def actor_observation(
     state_estimation: bool,
     noise: np.random.Generator | None,
     noise_scale: float = 1.0,
+    phase: bool = False,
 ) -> np.ndarray:
-    """(N, 154) for 29 joints, (N, 160) with state estimation; `noise` is None for an observation without it."""
-    names = actor_term_names(state_estimation)
+    """(N, 154) for 29 joints, (N, 160) with state estimation, (N, 94) of a policy that is told the phase; `noise` is
+    None for an observation without it."""
+    names = actor_term_names(state_estimation, phase)
     observation = np.concatenate([terms[name] for name in names], axis=1, dtype=np.float32)
     column = 0
     for name in names:

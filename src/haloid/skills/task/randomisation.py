@@ -1,11 +1,12 @@
-"""Skills, robots that differ: HALO's domain randomisation (Table I), and mjlab's.
+"""Skills, robots that differ: HALO's domain randomisation (Table I), mjlab's, and ASAP's (its Table VI).
 
-In: ranges, and a batch of robots. Out: the same batch, in which every robot has its own masses, centres of mass and
-friction, drawn once; and its encoders' bias. A link's inertia grows with its mass, I' = I·m'/m: the same shape, denser.
+In: ranges, and a batch of robots. Out: the same batch, in which every robot has its own masses, centres of mass,
+friction and servo gains, drawn once; its encoders' bias, and how late its servos are. A link's inertia grows with its
+mass, I' = I·m'/m: the same shape, denser.
 """
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import mujoco
@@ -13,6 +14,7 @@ import numpy as np
 
 from haloid.errors import HaloidError
 from haloid.skills.task.robot import TrackedRobot
+from haloid.skills.task.starts import VELOCITY_RANGE
 
 if TYPE_CHECKING:
     from mjbatch import Batch
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 Range = tuple[float, float]
 RANDOMISED_FIELDS = ("body_mass", "body_inertia", "body_ipos", "geom_friction")
 """Of MuJoCo's model: what differs from robot to robot."""
+PUSH_EVERY_S = (1.0, 3.0)
 LEAST_MASS_RATIO = 0.2
 """A link never gets lighter than this part of its model: Table I would make an empty hand's mass negative."""
 
@@ -38,6 +41,25 @@ class Randomisation:
     encoder_bias_rad: Range = (0.0, 0.0)
     foot_friction: Range | None = None
     """One coefficient for both feet; None: the model's."""
+    kp_ratio: Range = (1.0, 1.0)
+    """Of every servo, to what the policy believes."""
+    delay_s: Range | None = None
+    """From the policy's targets to the servos, one to two control steps; None: the task's own."""
+    push_every_s: Range = PUSH_EVERY_S
+    push_velocity: tuple[float, ...] = tuple(VELOCITY_RANGE.tolist())
+    """Half widths of what a push adds to the root's velocities: m/s and rad/s, in the world's axes."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What of the robots' differences is not in their models."""
+
+    encoder_bias_rad: np.ndarray
+    """(N, n)"""
+    kp_ratio: np.ndarray
+    """(N, n)"""
+    delay_s: np.ndarray | None
+    """(N,)"""
 
 
 def _cube(half_width_m: float) -> tuple[Range, Range, Range]:
@@ -68,12 +90,21 @@ RANDOMISATIONS: dict[str, Randomisation] = {
         encoder_bias_rad=(-0.01, 0.01),
         foot_friction=(0.3, 1.2),
     ),
+    "asap": Randomisation(
+        foot_friction=(0.2, 1.1),
+        kp_ratio=(0.925, 1.05),
+        delay_s=(0.02, 0.04),
+        push_every_s=(10.0, 10.0),
+        push_velocity=(0.5, 0.5, 0.0, 0.0, 0.0, 0.0),
+    ),
 }
-RandomisationName = Literal["none", "nominal", "wide", "mjlab"]
+RANDOMISATIONS["asap-on-time"] = replace(RANDOMISATIONS["asap"], delay_s=None)
+"""For fine-tuning with a delta model, which the real robot's delay is in."""
+RandomisationName = Literal["none", "nominal", "wide", "mjlab", "asap", "asap-on-time"]
 
 
-def randomise(batch: "Batch", robot: TrackedRobot, ranges: Randomisation, random: np.random.Generator) -> np.ndarray:
-    """Give every robot of the batch its own body, whatever it had before; (N, n) encoder biases are returned."""
+def randomise(batch: "Batch", robot: TrackedRobot, ranges: Randomisation, random: np.random.Generator) -> Drawn:
+    """Give every robot of the batch its own body, whatever it had before."""
     model, number = robot.model, batch.num_sims
     torso = model.body(robot.description.anchor).id
     hands = [model.body(name).id for name in robot.description.hands.values()]
@@ -91,7 +122,23 @@ def randomise(batch: "Batch", robot: TrackedRobot, ranges: Randomisation, random
         if ranges.foot_friction is not None:
             soles = np.isin(model.geom_bodyid, feet)
             friction[:, soles, 0] = random.uniform(*ranges.foot_friction, number)[:, None]
-    return random.uniform(*ranges.encoder_bias_rad, (number, len(robot.joint_names))).astype(np.float32)
+    joints = len(robot.joint_names)
+    bias_rad = random.uniform(*ranges.encoder_bias_rad, (number, joints)).astype(np.float32)
+    kp_ratio, delay_s = np.ones((number, joints)), None
+    if ranges.kp_ratio != (1.0, 1.0):
+        kp_ratio = random.uniform(*ranges.kp_ratio, (number, joints))
+        _set_stiffness(batch, robot, kp_ratio)
+    if ranges.delay_s is not None:
+        delay_s = random.uniform(*ranges.delay_s, number)
+    return Drawn(bias_rad, kp_ratio, delay_s)
+
+
+def _set_stiffness(batch: "Batch", robot: TrackedRobot, kp_ratio: np.ndarray) -> None:
+    """A servo's torque is gain·target + bias·q + …, with gain = kp and bias = −kp."""
+    servos = [robot.model.actuator(name).id for name in robot.joint_names]
+    with batch.model_update("actuator_gainprm", "actuator_biasprm"):
+        batch.expand("actuator_gainprm")[:, servos, 0] = robot.model.actuator_gainprm[servos, 0] * kp_ratio
+        batch.expand("actuator_biasprm")[:, servos, 1] = robot.model.actuator_biasprm[servos, 1] * kp_ratio
 
 
 def narrowed(ranges: Randomisation, part: float) -> Randomisation:
@@ -103,13 +150,16 @@ def narrowed(ranges: Randomisation, part: float) -> Randomisation:
         return low + less, high - less
 
     x, y, z = ranges.torso_com_m
-    return Randomisation(
+    return replace(
+        ranges,
         torso_mass_kg=narrow(ranges.torso_mass_kg),
         torso_com_m=(narrow(x), narrow(y), narrow(z)),
         hands_mass_kg=narrow(ranges.hands_mass_kg),
         hands_com_m=narrow(ranges.hands_com_m),
         encoder_bias_rad=narrow(ranges.encoder_bias_rad),
         foot_friction=None if ranges.foot_friction is None else narrow(ranges.foot_friction),
+        kp_ratio=narrow(ranges.kp_ratio),
+        delay_s=None if ranges.delay_s is None else narrow(ranges.delay_s),
     )
 
 

@@ -55,6 +55,12 @@ class Reference:
     def __len__(self) -> int:
         return len(self.frames)
 
+    def phase(self, frames: np.ndarray) -> np.ndarray:
+        """(N,) how far these frames are in their motions: 0 at the start, 1 at the end."""
+        motion = self.motion_of_frame[frames]
+        first, last = self.first[motion], self.last[motion]
+        return ((frames - first) / (last - first)).astype(np.float32)
+
 
 def reference_of(robot: TrackedRobot, motions: Sequence[Motion], names: Sequence[str] = ()) -> Reference:
     """The motions in the robot's order of joints and bodies, in single precision."""

@@ -132,10 +132,10 @@ class Simulation:
         """(N, 3) rad/s in the IMU's axes."""
         return self._sensors[:, 3:6]
 
-    def torques_nm(self) -> np.ndarray:
-        """(N, n) what the servos exert now: clip(kp·(target − q) − kd·dq)."""
+    def torques_nm(self, kp_ratio: np.ndarray | float = 1.0) -> np.ndarray:
+        """(N, n) what the servos exert now: clip(kp·(target − q) − kd·dq); `kp_ratio` for robots that differ."""
         robot = self.robot
-        servo = robot.kp * (self.ctrl - self.qpos[:, 7:]) - robot.kd * self.qvel[:, 6:]
+        servo = kp_ratio * robot.kp * (self.ctrl - self.qpos[:, 7:]) - robot.kd * self.qvel[:, 6:]
         return np.clip(servo, -robot.effort_nm, robot.effort_nm)
 
 

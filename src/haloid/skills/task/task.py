@@ -8,6 +8,7 @@ few in a trial on robots of the task: how feet tip depends on the motion.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import mujoco
 import numpy as np
@@ -17,6 +18,7 @@ from haloid.errors import HaloidError
 from haloid.motions.load import load_motion
 from haloid.robots.entries import DEFAULT_ROBOT
 from haloid.setting_limits import check_settings
+from haloid.skills.asap.pretraining import pretraining_terms
 from haloid.skills.controller.estimate import Noise
 from haloid.skills.controller.linear_feedback import FeedbackWeights
 from haloid.skills.controller.tables import ControllerTables, Feedforward, controller_tables, feedforward
@@ -38,7 +40,7 @@ from haloid.skills.task.reference import Reference, reference_of
 from haloid.skills.task.rewards import WEIGHTS
 from haloid.skills.task.robot import TrackedRobot, robot_of_model, tracked_robot
 from haloid.skills.task.simulation import Simulate, Simulation
-from haloid.skills.task.terms import tracking_terms
+from haloid.skills.task.terms import Terms, tracking_terms
 from haloid.skills.task.transforms import Transform, delayed_by
 from haloid.skills.training.trial import GENTLE, MEASURED_TIMESTEP_S, ROBOTS, try_out
 from haloid.trajectories.motion import Motion
@@ -71,12 +73,17 @@ _LIMITS = {
 }
 
 
+Preset = Literal["mjlab", "asap"]
+
+
 @dataclass(frozen=True)
 class TaskConfig:
     motions: tuple[str, ...]
     """Names of own motions, or files."""
     model: str = DEFAULT_ROBOT
     """A known robot, a model file such as calibrated.xml, or a patch.json."""
+    preset: Preset = "mjlab"
+    """What a policy sees, its rewards, the ends of episodes and the curriculum: mjlab's, or ASAP's pre-training's."""
     actions: ActionMode = "feedforward"
     randomisation: RandomisationName = "nominal"
     clamp: str | None = None
@@ -87,7 +94,7 @@ class TaskConfig:
     """From a policy's targets to the servos, in whole physics steps."""
     state_estimation: bool = False
     history: int = 3
-    """Readings of its sensors that a policy on feed-forward targets sees; in the other modes it is one."""
+    """Readings of its sensors that a policy on feed-forward targets or of ASAP's preset sees; in others it is one."""
     learn_arms: bool = False
     """Let the network correct the arms too; legs and waist are enough for balance and learn faster."""
     robots: int = 192
@@ -100,10 +107,21 @@ class TaskConfig:
 
     def __post_init__(self) -> None:
         check_settings(self, _LIMITS)
+        if self.preset == "asap" and (len(self.motions) != 1 or self.state_estimation or self.actions == "controller"):
+            raise HaloidError(
+                "ASAP's policy learns one motion, of which it sees the phase, and does not know where it is. Expected "
+                f"one motion, no state estimation and no controller; found {', '.join(self.motions)}, state "
+                f"estimation {self.state_estimation}, actions {self.actions}"
+            )
+
+    @property
+    def phase(self) -> bool:
+        """Whether all that a policy sees of its motion is the phase."""
+        return self.preset == "asap"
 
     @property
     def readings(self) -> int:
-        return self.history if self.actions == "feedforward" else 1
+        return self.history if self.actions == "feedforward" or self.preset == "asap" else 1
 
 
 @dataclass(frozen=True)
@@ -127,12 +145,17 @@ def build_task(config: TaskConfig, transforms: tuple[Transform, ...] = (), simul
     ]
     for source, states in zip(config.motions, followed, strict=True):
         warn_of_infeasible(robot.model, robot.description, states, source)
-    drift_m = FAILURE_M if config.actions == "feedforward" else None
-    terms = tracking_terms(robot, reward_weights(config), drift_m)
     settings = _environment_config(config)
     settings = replace(settings, transforms=(*transforms, *settings.transforms))
-    environment = TrackingEnvironment(robot, reference, settings, _starts(tables), terms, simulate)
+    environment = TrackingEnvironment(robot, reference, settings, _starts(tables), _terms(config, robot), simulate)
     return Task(robot, reference, environment, _actions(config, robot, reference, tables))
+
+
+def _terms(config: TaskConfig, robot: TrackedRobot) -> Terms:
+    if config.preset == "asap":
+        return pretraining_terms(robot)
+    drift_m = FAILURE_M if config.actions == "feedforward" else None
+    return tracking_terms(robot, reward_weights(config), drift_m)
 
 
 def actions_of(config: TaskConfig, reference: Reference, motions: list[Motion]) -> Actions:
@@ -147,7 +170,9 @@ def _environment_config(config: TaskConfig) -> EnvironmentConfig:
         seed=config.seed,
         threads=config.threads,
         state_estimation=config.state_estimation,
+        phase=config.phase,
         history=config.readings,
+        adaptive_sampling=config.preset != "asap",
         randomisation=RANDOMISATIONS[config.randomisation],
         transforms=delayed_by(config.delay_s),
     )

@@ -28,13 +28,18 @@ def termination_terms(
 ) -> dict[str, np.ndarray]:
     """(N,) bool by term; `end_effectors` are rows of the tracked bodies."""
     height = np.abs(frame.body_pos_w[:, anchor, 2] - robot.body_pos_w[:, anchor, 2])
-    gravity = np.abs(_up_z(frame.body_quat_w[:, anchor]) - _up_z(robot.body_quat_w[:, anchor]))
     ends = np.abs(carried_pos_w[:, end_effectors, 2] - robot.body_pos_w[:, end_effectors, 2])
     return {
         "anchor_pos": np.greater(height, height_m * factor),
-        "anchor_ori": np.greater(gravity, GRAVITY * factor),
+        "anchor_ori": tipped_over(robot, frame, anchor, factor),
         "ee_body_pos": np.any(ends > height_m * factor, axis=1),
     }
+
+
+def tipped_over(robot: Poses, frame: Poses, anchor: int, factor: float = 1.0) -> np.ndarray:
+    """(N,) bool, `anchor_ori`."""
+    off = np.abs(_up_z(frame.body_quat_w[:, anchor]) - _up_z(robot.body_quat_w[:, anchor]))
+    return np.greater(off, GRAVITY * factor)
 
 
 def _up_z(quat: np.ndarray) -> np.ndarray:

@@ -31,6 +31,8 @@ class Moment:
     action: np.ndarray
     """(N, n) under mjlab's contract."""
     last_action: np.ndarray
+    torque_nm: np.ndarray
+    """(N, n) of the servos."""
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,13 @@ class Delay:
         return delayed
 
 
+def each_late(sent_rad: np.ndarray, delay_s: np.ndarray, steps: int, timestep_s: float) -> Command:
+    """What the servos hold in the `steps` of a control step when every robot's targets arrive with a delay of its own,
+    (N,), of one to two control steps: `sent_rad` are (N, 2, n), those that were sent two control steps ago and one."""
+    late = np.round(delay_s / timestep_s).astype(int) - steps
+    return [(np.where((step < late)[:, None], sent_rad[:, 0], sent_rad[:, 1]), 1) for step in range(steps)]
+
+
 def delayed_by(delay_s: float) -> tuple[Transform, ...]:
     """The transforms of a plain delay: none without one."""
     return (Delay(delay_s),) if delay_s else ()

@@ -17,6 +17,7 @@ from rsl_rl.algorithms import PPO
 
 from haloid.errors import HaloidError
 from haloid.setting_limits import check_settings
+from haloid.skills.asap.pretraining import LOOSEST
 from haloid.skills.policies.networks import network_of
 from haloid.skills.policies.policy import TrackingPolicy, facts_of
 from haloid.skills.task.environment import STEP_S
@@ -24,7 +25,7 @@ from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.skills.task.task import Task, TaskConfig, build_task
 from haloid.skills.task.transforms import Transform
 from haloid.skills.training.curriculum import Curriculum
-from haloid.skills.training.ppo import PpoConfig, cpu_ppo, mjlab_ppo, rsl_rl_config
+from haloid.skills.training.ppo import PpoConfig, asap_ppo, cpu_ppo, mjlab_ppo, rsl_rl_config
 from haloid.skills.training.rates import TwoRates
 from haloid.skills.training.trial import trial
 from haloid.skills.training.vec_env import TrackingVecEnv
@@ -61,7 +62,9 @@ class TrainingConfig:
 
     @property
     def learner(self) -> PpoConfig:
-        return self.ppo or (mjlab_ppo() if self.task.actions == "mjlab" else cpu_ppo())
+        if self.ppo is not None or self.task.actions != "mjlab":
+            return self.ppo or cpu_ppo()
+        return asap_ppo() if self.task.preset == "asap" else mjlab_ppo()
 
     @property
     def rounds(self) -> int:
@@ -98,7 +101,8 @@ class Training:
             torch.set_num_threads(config.threads)
         self.config = config
         self.task: Task = build_task(config.task, transforms, simulate)
-        self.curriculum = Curriculum(hardest=config.difficulty, noise=config.task.noise)
+        own = {"loosest_termination": LOOSEST, "reset": 0.0} if config.task.preset == "asap" else {}
+        self.curriculum = Curriculum(hardest=config.difficulty, noise=config.task.noise, **own)
         self.iteration = 0
         """How many are done."""
         self.best = Best()
@@ -188,7 +192,8 @@ class Training:
         """The best policy so far, ready to be saved and exported."""
         actor = self.best.actor or self._ppo.get_policy().state_dict()
         task = self.config.task
-        facts = facts_of(self.task.robot, self.task.reference, task.actions, task.state_estimation, run, task.readings)
+        robot, reference = self.task.robot, self.task.reference
+        facts = facts_of(robot, reference, task.actions, task.state_estimation, run, task.readings, task.phase)
         return TrackingPolicy(facts, network_of(actor), self.task.actions, self.task.reference.frames).eval()
 
     def state(self) -> dict[str, Any]:

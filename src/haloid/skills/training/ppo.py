@@ -1,10 +1,11 @@
 """Skills, the learner: one configuration of PPO for both back ends, turned into rsl_rl's.
 
-In: a `PpoConfig`. Out: the dictionary rsl_rl's PPO is built from. `mjlab_ppo()` is mjlab's G1 tracking task;
-`cpu_ppo()` is what learns fastest on a few cores when the network corrects feed-forward targets.
+In: a `PpoConfig`. Out: the dictionary rsl_rl's PPO is built from. `mjlab_ppo()` is mjlab's G1 tracking task,
+`asap_ppo()` ASAP's pre-training; `cpu_ppo()` is what learns fastest on a few cores when the network corrects
+feed-forward targets.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -54,6 +55,10 @@ def mjlab_ppo() -> PpoConfig:
         first_std=1.0,
         critic_first=0,
     )
+
+
+def asap_ppo() -> PpoConfig:
+    return replace(mjlab_ppo(), entropy=0.01, first_std=0.8)
 
 
 def rsl_rl_config(ppo: PpoConfig) -> dict[str, Any]:
