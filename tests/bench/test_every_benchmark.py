@@ -27,7 +27,7 @@ SMALLEST = {
     "real-arm": f"--logs {ARM_LOGS} --start-gains 998 --runs 2",
     "lab-arm": "--seeds 1 --known 0 --fragments 3",
     "throughput": "--iterations 1 --mjlab-robots 2 --mjlab-steps 1",
-    "clips": f"--folder {CLIPS} --only squat_level1 --no-play --iterations 1 --starts 2",
+    "clips": f"--folder {CLIPS} --only squat_level1 --no-play --iterations 1 --own-iterations 1 --starts 2",
     "controller": "--starts 2 --motions stand",
     "learning": "--starts 2 --motions stand --iterations 1",
     "table3": "--starts 2 --own-starts 1 --motions stand --iterations 1 --start-iterations 1 --seeds 1",

@@ -3,7 +3,7 @@
 For every clip of a folder: the check as it is, after mending (skills/feasibility), and, as an oracle independent
 of the check, whether the model-based controller plays the mended clip to its end in MuJoCo, without noise, on the robot
 itself. With iterations to spend, one policy learns the feasible clips that are not too long, and is run on each of
-them from many starts.
+them from many starts; and every clip may have a policy of its own, which begins with that one.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ class Clips:
     """Of the training of one policy on the feasible clips; 0: none."""
     longest: float = 10.0
     """Clips that the policy learns, s; longer ones are checked and mended only."""
+    own_iterations: int = 0
+    """Of a policy for each of these clips alone, which begins with the common one; 0: the common one is run."""
     start: Path | None = None
     """A training to begin with, on other motions."""
     delay: float = 0.005
@@ -191,30 +193,38 @@ def _tracked(
             f"no clip of at most {config.longest:g} s is feasible, so there is nothing to learn. Give more: --longest S"
         )
     stems = {clip: Path(clip).name for clip in learned}
-    folder, task = (
-        config.work / "policy",
-        TaskConfig(
-            motions=tuple(str(config.work / f"{stem}.npz") for stem in stems.values()),
-            delay_s=config.delay,
-            state_estimation=config.state_estimation,
-            seed=config.seed,
-        ),
-    )
-    train_or_resume(TrainingConfig(task, iterations=config.iterations), folder, config.start, say)
-    export_onnx(load_policy(folder), folder / "policy.onnx")
-    policy = DeployedPolicy(folder / "policy.onnx")
+    common = _policy(config, list(stems.values()), config.iterations, "policy", config.start, say)
     measured = []
     for result in results:
         if result.clip in stems:
+            stem, policy = stems[result.clip], common
+            if config.own_iterations:
+                policy = _policy(config, [stem], config.own_iterations, f"policy-{stem}", common.parent, say)
             say(f"running {result.clip}")
-            how = EvaluationConfig(
-                starts=config.starts, seed=config.seed, motion=stems[result.clip], delay_s=config.delay
-            )
-            found = evaluate(policy, robot, how)
+            how = EvaluationConfig(starts=config.starts, seed=config.seed, motion=stem, delay_s=config.delay)
+            found = evaluate(DeployedPolicy(policy), robot, how)
             error = found.error("e_g_mpjpe_mm")
             result = replace(result, success=found.success_rate, error_mm=float("nan") if error is None else error.mean)
         measured.append(result)
     return measured
+
+
+def _policy(
+    config: Clips, stems: list[str], iterations: int, name: str, start: Path | None, say: Callable[[str], None]
+) -> Path:
+    """policy.onnx of a training on these clips, which goes on if it was stopped."""
+    folder = config.work / name
+    task = TaskConfig(
+        motions=tuple(str(config.work / f"{stem}.npz") for stem in stems),
+        delay_s=config.delay,
+        state_estimation=config.state_estimation,
+        seed=config.seed,
+    )
+    train_or_resume(
+        TrainingConfig(task, iterations=iterations), folder, start, lambda text: say(f"{', '.join(stems)}: {text}")
+    )
+    export_onnx(load_policy(folder), folder / "policy.onnx")
+    return folder / "policy.onnx"
 
 
 def _row(result: ClipResult) -> dict[str, Any]:
