@@ -16,9 +16,14 @@ from tests.skills.small_training import short_stand, small_training
 from haloid.errors import HaloidError
 from haloid.gap.delta.action import DeltaAction, DeltaTransform
 from haloid.gap.delta.files import DeltaModel, delta_facts, save_delta
-from haloid.gap.delta.finetune import finetune
+from haloid.gap.delta.finetune import finetune, tuning_config
 from haloid.gap.replays.simulator import States
+from haloid.skills.task.randomisation import RANDOMISATIONS
+from haloid.skills.task.task import TaskConfig
 from haloid.skills.task.transforms import Now
+from haloid.skills.training.checkpoint import FILE
+from haloid.skills.training.learning import TrainingConfig
+from haloid.skills.training.run_config import Session, write_config
 from haloid.skills.training.run_folder import train
 
 
@@ -38,6 +43,15 @@ def test_the_transform_makes_the_simulator_the_real_robot(robot):
         assert steps == 4
         assert corrected_rad == pytest.approx(action.targets(states, data.target_rad[rows]))
         rows = rows + 1
+
+
+def test_the_delay_of_pre_training_is_left_to_the_delta_model(tmp_path: Path):
+    task = TaskConfig(motions=("squat",), preset="asap", actions="mjlab", randomisation="asap", history=5, delay_s=0.01)
+    write_config(tmp_path, TrainingConfig(task), Session())
+    (tmp_path / FILE).touch()
+    tuned = tuning_config(tmp_path, 100, 1).task
+    assert tuned == replace(task, randomisation="asap-on-time", delay_s=0.0, substeps=4, threads=1)
+    assert RANDOMISATIONS["asap-on-time"] == replace(RANDOMISATIONS["asap"], delay_s=None)
 
 
 @pytest.mark.slow

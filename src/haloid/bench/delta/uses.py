@@ -110,7 +110,9 @@ class Uses:
         if use in SIMULATORS:
             train_on(policy, training, folder, on_iteration=tell, simulate=self._learned.simulate(use))
             return folder, ()
-        training = replace(training, task=replace(training.task, delay_s=read_config(policy).task.delay_s))
+        own = read_config(policy).task  # as late as it was trained with
+        task = replace(training.task, delay_s=own.delay_s, randomisation=own.randomisation)
+        training = replace(training, task=task)
         noisy = ()
         if use.startswith(ACTION_NOISE):
             noisy = (ActionNoise(float(use.removeprefix(ACTION_NOISE)), self._robot.action_scale_rad),)
