@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import numpy as np
 
@@ -39,7 +40,11 @@ class Real:
     """The runs are split into this many parts; each is used to test what was learned from the others."""
     tested: int | None = None
     """Only the first of the parts."""
+    network: Literal["sticking", "gaponet", "mlp"] = "sticking"
+    """The operator for a handful of logs, or a network with 100,000 weights."""
+    history: int = 8
     iterations: int = 100
+    """Of a network, as its epochs and windows are."""
     label_epochs: int = 30
     window_s: float = 1.5
     seed: int = 0
@@ -94,7 +99,7 @@ def _fold(
     from haloid.gap.operator.train import TrainConfig
 
     settings = TrainConfig(
-        network=NetworkConfig(),
+        network=NetworkConfig(config.network, config.history),
         iterations=config.iterations,
         label_epochs=config.label_epochs,
         window_s=config.window_s,

@@ -29,8 +29,9 @@ class Operator:
     """Folder that `haloid delta dataset` wrote."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = tyro.MISSING
     """Folder for operator.pt, operator.onnx and operator.json."""
-    network: Literal["gaponet", "mlp", "transformer"] = "gaponet"
-    """GAPONet's operator, an MLP as in ASAP, or a transformer over the history."""
+    network: Literal["gaponet", "mlp", "transformer", "sticking"] = "gaponet"
+    """GAPONet's operator, an MLP as in ASAP, a transformer over the history, or, for a handful of logs, lag, sag and
+    stick of each joint (give it a history of 8)."""
     history: int = 4
     """Frames of state and command that it sees."""
     payload: bool = True

@@ -151,13 +151,19 @@ def target_nudges_rad(models: BaseModels, rate_hz: float) -> np.ndarray:
     """(n,) no more than half of what saturates the servo."""
     model, n = models.of(0.0, rate_hz), len(models.base.joint_names)
     limits = np.full(n, np.inf)
-    for i, name in enumerate(models.base.joint_names):
+    for i, (name, servo) in enumerate(zip(models.base.joint_names, servos_of(models, rate_hz), strict=True)):
         joint = model.joint(name)
-        servo = next(a for a in range(model.nu) if model.actuator_trnid[a, 0] == joint.id)
         torques = [model.actuator_forcerange[servo, 1]] if model.actuator_forcelimited[servo] else []
         torques += [model.jnt_actfrcrange[joint.id, 1]] if model.jnt_actfrclimited[joint.id] else []
         limits[i] = min(torques, default=np.inf) / max(model.actuator_gainprm[servo, 0], 1e-9)
     return np.clip(limits / 2, LEAST_NUDGE_RAD, NUDGE_RAD)
+
+
+def servos_of(models: BaseModels, rate_hz: float) -> list[int]:
+    """The actuators of the joints."""
+    model = models.of(0.0, rate_hz)
+    joints = [model.joint(name).id for name in models.base.joint_names]
+    return [next(a for a in range(model.nu) if model.actuator_trnid[a, 0] == joint) for joint in joints]
 
 
 def _slopes(

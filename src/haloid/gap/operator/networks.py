@@ -1,4 +1,4 @@
-"""The networks: GAPONet's operator, and the two it is compared with.
+"""The networks: GAPONet's operator, and the two it is compared with (and sticking.py, for a handful of logs).
 
 In: an observation for each robot, [target, q, H × q, H × dq, H × target (the newest frame first), payload]. Out: the
 delta action of every joint, rad. The paper's Eq. 1 to 4:
@@ -22,7 +22,9 @@ from typing import Literal
 import torch
 from torch import nn
 
-Kind = Literal["gaponet", "mlp", "transformer"]
+from haloid.gap.operator.sticking import Sticking
+
+Kind = Literal["gaponet", "mlp", "transformer", "sticking"]
 PRODUCTS = 16
 PROBES = 20
 PAYLOAD_UNIT_KG = 3.0
@@ -37,7 +39,7 @@ class NetworkConfig:
     """What the operator is made of."""
 
     kind: Kind = "gaponet"
-    """GAPONet's operator, an MLP as in ASAP, or a transformer over the history."""
+    """GAPONet's operator, an MLP as in ASAP, a transformer over the history, or a few numbers for each joint."""
     history: int = 4
     """Frames of state and command that it sees, the present one included."""
     payload: bool = True
@@ -180,11 +182,13 @@ class Transformer(nn.Module):
         return self.features.bounded(self.out(self.encoder(tokens)[:, 0]))
 
 
-Network = GapOperator | Mlp | Transformer
+Learned = GapOperator | Mlp | Transformer
+Network = Learned | Sticking
+_KINDS = {"gaponet": GapOperator, "mlp": Mlp, "transformer": Transformer, "sticking": Sticking}
 
 
 def make_network(joints: int, config: NetworkConfig) -> Network:
-    return {"gaponet": GapOperator, "mlp": Mlp, "transformer": Transformer}[config.kind](joints, config)
+    return _KINDS[config.kind](joints, config)
 
 
 def observation_size(joints: int, history: int) -> int:

@@ -17,8 +17,10 @@ import torch
 from haloid.errors import HaloidError, one_line
 from haloid.gap.crowd import BaseModels
 from haloid.gap.dataset.pairs import Dataset
+from haloid.gap.operator.few_logs import fit_sticking
 from haloid.gap.operator.frames import Frames, build_frames
 from haloid.gap.operator.model import LAST, WEIGHTS, Operator, read_operator, write_operator
+from haloid.gap.operator.networks import Network
 from haloid.gap.operator.train import TrainConfig, Training
 from haloid.outputs import atomic_file
 from haloid.skills.policies.tensor_file import write_tensors
@@ -50,6 +52,19 @@ def train_operator(
         frames = simulated()
     else:
         frames = build_frames(models, dataset.pairs, lambda words, share: say(f"simulating, {words}", share))
+    if config.network.kind == "sticking":
+        network = fit_sticking(frames, dataset.pairs, models, config.network, say)
+    else:
+        network = _trained(frames, models, config, folder, say)
+    payloads = [pair.payload_kg for pair in dataset.pairs]
+    operator = Operator(network.eval(), dataset.base, frames.rate_hz, (min(payloads), max(payloads)), config.duration)
+    if folder is not None:
+        write_operator(operator, folder)
+        (folder / STATE).unlink(missing_ok=True)
+    return operator
+
+
+def _trained(frames: Frames, models: BaseModels, config: TrainConfig, folder: Path | None, say: Say) -> Network:
     training = Training(frames, models, config)
     if folder is not None and (folder / STATE).is_file():
         _go_on(training, folder / STATE)
@@ -60,14 +75,7 @@ def train_operator(
         if folder is not None and time.monotonic() - stored_s > STORE_S:
             store(training, folder)
             stored_s = time.monotonic()
-    payloads = [pair.payload_kg for pair in dataset.pairs]
-    operator = Operator(
-        training.network.eval(), dataset.base, frames.rate_hz, (min(payloads), max(payloads)), config.duration
-    )
-    if folder is not None:
-        write_operator(operator, folder)
-        (folder / STATE).unlink(missing_ok=True)
-    return operator
+    return training.network
 
 
 def store(training: Training, folder: Path) -> None:

@@ -24,7 +24,8 @@ import torch
 from haloid.errors import HaloidError
 from haloid.gap.crowd import BaseModels
 from haloid.gap.operator.frames import Frames, delta_labels_rad
-from haloid.gap.operator.networks import PROBES, GapOperator, Network, NetworkConfig, make_network, observe
+from haloid.gap.operator.networks import PROBES, GapOperator, Learned, NetworkConfig, make_network, observe
+from haloid.gap.operator.sticking import Sticking
 
 PROBE_RAD = 0.5
 DECAY = 1.0
@@ -74,7 +75,9 @@ class Training:
     def __init__(self, frames: Frames, models: BaseModels, config: TrainConfig) -> None:
         torch.manual_seed(config.seed)
         self.frames, self.models, self.config = frames, models, config
-        self.network: Network = make_network(frames.joints, config.network)
+        network = make_network(frames.joints, config.network)
+        assert not isinstance(network, Sticking)  # few_logs.py fits it
+        self.network: Learned = network
         self.random = np.random.default_rng((config.seed, 11))
         self.stage, self.done = "sensors", 0
         self.losses: list[float] = []
