@@ -83,7 +83,8 @@ def a_fit(columns: list[Column], values, std, prior_mean=None, prior_std=None, n
     mean = values if prior_mean is None else np.array(prior_mean)
     prior = Prior.independent(mean, np.ones(len(values)) if prior_std is None else np.array(prior_std))
     unknowns = SimpleNamespace(columns=columns, prior=prior)
-    return SimpleNamespace(values=values, std=std, unknowns=unknowns, noise_rad=np.full(2, noise_rad))
+    by_rows = SimpleNamespace(values=values)
+    return SimpleNamespace(values=values, std=std, unknowns=unknowns, by_rows=by_rows, noise_rad=np.full(2, noise_rad))
 
 
 def test_an_unloaded_robot_that_carries_something():

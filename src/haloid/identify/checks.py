@@ -73,7 +73,8 @@ def check_unloaded(stage1: Fit, smoothing_noise_rad: float) -> None:
                 "recordings given as unloaded, or is it another robot, clamp or gain set?"
             )
     std = 1 / np.sqrt(np.maximum(np.diag(stage1.unknowns.prior.information), 1e-300))
-    offset = stage1.values - stage1.unknowns.prior.mean
+    values = stage1.by_rows.values
+    offset = values - stage1.unknowns.prior.mean
     masses = [i for i, column in enumerate(stage1.unknowns.columns) if column.kind == "mass"]
     if not masses or not np.all(std[masses] < 1e100):
         return
@@ -82,7 +83,7 @@ def check_unloaded(stage1: Fit, smoothing_noise_rad: float) -> None:
         column, total = stage1.unknowns.columns[worst], float(np.sum(offset[masses]))
         raise DataError(
             f"the unloaded recordings do not fit the unloaded robot: {column.owner} would weigh "
-            f"{stage1.values[worst]:.2f} kg instead of {stage1.unknowns.prior.mean[worst]:.2f} kg (all links together "
+            f"{values[worst]:.2f} kg instead of {stage1.unknowns.prior.mean[worst]:.2f} kg (all links together "
             f"{total:+.2f} kg). Were loaded recordings given as unloaded, or is it another robot or gain set?"
         )
 

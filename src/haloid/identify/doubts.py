@@ -7,18 +7,20 @@ Comes in: the fits of both stages. Goes out: sentences, each with what was found
 - a robot far outside its prior: a wrong gain of a joint looks like a wrong mass or CoM of what it carries;
 - friction and stiffness of a floor: a foot that slips or lifts makes jumps that no derivative sees;
 - a base that stage 2 moved away from stage 1's estimate. With δ the move, Σ₁ stage 1's covariance and Σ₂ stage 2's,
-  χ² = δᵀ Σ₁⁻¹ δ has the mean k = tr(1 − Σ₁⁻¹Σ₂) and the variance 2·tr((1 − Σ₁⁻¹Σ₂)²) if one robot made both.
+  χ² = δᵀ Σ₁⁻¹ δ has the mean k = tr(1 − Σ₁⁻¹Σ₂) and the variance 2·tr((1 − Σ₁⁻¹Σ₂)²) if one robot made both. A
+  dispersion would hide here what the model leaves out of the loaded robot, so every row of stage 2 counts for it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
 
 from haloid.engines.physics import LINK_KINDS
 from haloid.identify.data.dataset import Dataset
+from haloid.identify.problem.unknowns import Unknowns
 from haloid.identify.solvers.fit import Fit
 
 _LASTING = 0.3
@@ -55,7 +57,7 @@ def beyond_prior(stage1: Fit, model: mujoco.MjModel) -> list[str]:
     """About a robot far from its data sheet."""
     prior, columns = stage1.unknowns.prior, stage1.unknowns.columns
     std = 1 / np.sqrt(np.maximum(np.diag(prior.information), 1e-300))
-    away = (stage1.values - prior.mean) / std
+    away = (stage1.by_rows.values - prior.mean) / std
     far = sorted((i for i in range(len(columns)) if abs(away[i]) > _FAR_STDS), key=lambda i: -abs(away[i]))
     if not far:
         return []
@@ -92,23 +94,26 @@ class Drag:
     spread: float
     shown: str
     """What moved the most."""
+    dispersion: float = 1.0
+    """Of the variances as fitted, over those of a fit in which every row counts."""
+    factor: float = 1.0
+    """Of all variances as fitted: with error bars this much wider the stages agree."""
 
     @property
     def beyond_chance(self) -> bool:
         return self.chi2 > self.mean + _DRAGGED_STDS * self.spread
 
-    @property
-    def factor(self) -> float:
-        """Of all variances: with error bars this much wider the stages would agree."""
-        return self.chi2 / max(self.mean, 1.0)
-
     def __str__(self) -> str:
         return (
             f"stage 2: the loaded recordings moved the robot itself away from what the unloaded ones said "
             f"(χ² {self.chi2:.0f}, expected {self.mean:.0f} ± {self.spread:.0f}): {self.shown}. Something else changed "
-            f"with the load, or the model leaves something out. All error bars are {np.sqrt(self.factor):.1f} times "
+            f"with the load, or the model leaves something out. All error bars are {self._wider:.1f} times "
             "wider for it. Compare with --base frozen, which leaves the robot as stage 1 found it"
         )
+
+    @property
+    def _wider(self) -> float:
+        return float(np.sqrt(self.dispersion * self.factor))
 
 
 def drag_of(stage2: Fit, payload_columns: int) -> Drag | None:
@@ -116,20 +121,24 @@ def drag_of(stage2: Fit, payload_columns: int) -> Drag | None:
     rest = list(range(payload_columns, len(stage2.unknowns.columns)))
     if not rest:
         return None
-    prior = stage2.unknowns.prior
+    fitted = _drag(stage2.unknowns, stage2.values, stage2.information, rest)
+    factor = fitted.chi2 / max(fitted.mean, 1.0) if fitted.beyond_chance else 1.0
+    by_rows = _drag(stage2.unknowns, stage2.by_rows.values, stage2.by_rows.information, rest)
+    return replace(by_rows, dispersion=stage2.problem.dispersion, factor=factor)
+
+
+def _drag(unknowns: Unknowns, values: np.ndarray, data_information: np.ndarray, rest: list[int]) -> Drag:
+    prior, columns = unknowns.prior, unknowns.columns
     information = prior.information[np.ix_(rest, rest)]
-    move = stage2.values[rest] - prior.mean[rest]
-    after = np.linalg.inv(stage2.information + prior.information)[np.ix_(rest, rest)]
+    move = values[rest] - prior.mean[rest]
+    after = np.linalg.inv(data_information + prior.information)[np.ix_(rest, rest)]
     left = np.eye(len(rest)) - information @ after
     chi2, mean = float(move @ information @ move), max(float(np.trace(left)), 0.0)
     spread = np.sqrt(2 * max(float(np.trace(left @ left)), 1.0))
     before = np.linalg.inv(information)
     expected = np.sqrt(np.maximum(np.diag(before - after), 1e-6 * np.diag(before)))
     worst = np.argsort(-np.abs(move) / expected)[:_NAMED]
-    columns = stage2.unknowns.columns
-    shown = ", ".join(
-        f"{columns[rest[i]].name} {prior.mean[rest[i]]:.3g} to {stage2.values[rest[i]]:.3g}" for i in worst
-    )
+    shown = ", ".join(f"{columns[rest[i]].name} {prior.mean[rest[i]]:.3g} to {values[rest[i]]:.3g}" for i in worst)
     return Drag(chi2, mean, float(spread), shown)
 
 

@@ -32,6 +32,7 @@ from haloid.identify.problem.problem import Problem
 from haloid.identify.problem.residuals import parse_residuals
 from haloid.identify.problem.unknowns import Unknowns, choose_columns, whole_name
 from haloid.identify.solvers import paper_solvers
+from haloid.identify.solvers.dispersion import dispersed
 from haloid.identify.solvers.fit import (
     Fit,
     FitSettings,
@@ -58,6 +59,8 @@ _FIRST_DAMPING = 0.05
 """Where the search starts for a robot whose model has no friction or damping."""
 _WIDENINGS = 3
 """Fits of stage 1, at most, until the width of its prior is that of the robot."""
+_LEAST_ROTOR_SHARE = 0.1
+"""Of the model's armature: while friction is far off, a light wrist's rotor would vanish and not come back."""
 _TORQUES_EARLY_LATE_S = (-0.03, np.inf)
 """Bounds of the delay from a log's torques to their effect: commands act later, filtered currents are logged later."""
 
@@ -219,7 +222,7 @@ def identify(
     found_doubts = doubts.misfit(stage2, loaded_data, "stage 2" if stage1 else "the loaded recordings")
     if stage1 is not None and unloaded_data is not None:
         drag = doubts.drag_of(stage2, count)
-        if drag is not None and drag.beyond_chance:
+        if drag is not None:
             stage2 = replace(stage2, covariance=drag.factor * stage2.covariance)
         found_doubts = [
             *doubts.misfit(stage1, unloaded_data, "stage 1"),
@@ -297,6 +300,9 @@ class _Run:
         prior, bounds = with_own(prior, columns, own)
         if measured:
             bounds = {i: _TORQUES_EARLY_LATE_S for i, column in enumerate(columns) if column.kind == "delay"} | bounds
+        rotors = [i for i, column in enumerate(columns) if column.kind == "armature"]
+        least = _LEAST_ROTOR_SHARE * nominal.values(columns)
+        bounds = {i: (float(least[i]), np.inf) for i in rotors} | bounds
         unknowns = Unknowns(_first_guess(nominal, columns), columns, prior, bounds)
         if self.settings.solver != "lm" or self.settings.regulariser != "gaussian":
             return self._solve(dataset, unknowns, report)
@@ -313,7 +319,7 @@ class _Run:
             again = as_wide_as_the_robot(prior, columns, found.values, settled)
             rounds += 1
             if rounds == _WIDENINGS or np.allclose(again.information, wider.information, rtol=0.5, atol=0.0):
-                return found
+                return dispersed(found, self.fit_settings, report)
             problem, z, states, iterations = found.problem, found.z, found.states, found.iterations
 
     def _approach_base(
@@ -346,7 +352,7 @@ class _Run:
         if stage1 is not None and self.settings.base == "free":
             unknowns = with_base(unknowns, stage1)
         problem, z = replace(problem, unknowns=unknowns), unknowns.encode(near.values(unknowns.columns))
-        found = finish(problem, z, states, settings, iterations, trace, report)
+        found = dispersed(finish(problem, z, states, settings, iterations, trace, report), settings, report)
         if stage1 is not None and self.settings.base == "frozen":
             found = beside(found, stage1)
         return found, len(columns)

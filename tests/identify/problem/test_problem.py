@@ -16,7 +16,9 @@ from haloid.identify.problem.unknowns import Unknowns, choose_columns
 PATTERNS = ("hand.*", "fore.mass", "fore.com", "*.damping", "wrist.kp", "delay")
 
 
-def make(tmp_path, *, robust=None, cartesian=False, fragments=3, rows=4) -> tuple[Problem, np.ndarray, np.ndarray]:
+def make(
+    tmp_path, *, robust=None, cartesian=False, fragments=3, rows=4, dispersion=1.0
+) -> tuple[Problem, np.ndarray, np.ndarray]:
     """A small problem and a point away from its solution."""
     recording = blank(write_arm(tmp_path))
     simulator = simulator_of(recording)
@@ -33,6 +35,7 @@ def make(tmp_path, *, robust=None, cartesian=False, fragments=3, rows=4) -> tupl
         residual=CartesianResidual(simulator.model, ["hand"], 1.5, 1e-3) if cartesian else JointResidual(noise),
         states=StatePrior(dataset.states, np.array([1.0, 1.0, 1.0, 0.3, 0.4, 0.5])),
         robust=robust,
+        dispersion=dispersion,
     )
     rng = np.random.default_rng(0)
     z = unknowns.encode(base.values(columns)) + 1e-3 * rng.normal(size=len(columns))
@@ -40,10 +43,10 @@ def make(tmp_path, *, robust=None, cartesian=False, fragments=3, rows=4) -> tupl
     return problem, z, states
 
 
-@pytest.mark.parametrize("robust", [None, 1.5])
+@pytest.mark.parametrize(("robust", "dispersion"), [(None, 1.0), (1.5, 1.0), (1.5, 7.0)])
 @pytest.mark.parametrize("cartesian", [False, True])
-def test_gradients_equal_differences(tmp_path, robust, cartesian):
-    problem, z, states = make(tmp_path, robust=robust, cartesian=cartesian)
+def test_gradients_equal_differences(tmp_path, robust, dispersion, cartesian):
+    problem, z, states = make(tmp_path, robust=robust, dispersion=dispersion, cartesian=cartesian)
     found, step = problem.linearise(z, states), 1e-6
     assert found.cost == pytest.approx(problem.cost(z, states), rel=1e-12)
     by_z = [(problem.cost(z + d, states) - problem.cost(z - d, states)) / (2 * step) for d in step * np.eye(len(z))]
@@ -93,6 +96,30 @@ def test_the_gauss_newton_matrix_is_of_the_weighted_residuals(tmp_path):
     found = problem.linearise(z, states)
     data = found.a - found.prior_information
     np.testing.assert_allclose(data, jacobian.T @ jacobian, rtol=1e-4, atol=1e-6 * np.abs(data).max())
+
+
+def test_a_dispersion_divides_the_data_and_not_the_prior(tmp_path):
+    problem, z, states = make(tmp_path)
+    prior = problem.unknowns.prior.cost(problem.unknowns.decode(z))
+    dispersed = replace(problem, dispersion=7.0)
+    assert dispersed.cost(z, states) == pytest.approx((problem.cost(z, states) - prior) / 7 + prior, rel=1e-12)
+    assert dispersed.fragment_costs(z, states[None]).sum() + prior == pytest.approx(dispersed.cost(z, states))
+
+
+def test_fragments_add_up_to_the_reduced_equations(tmp_path):
+    problem, z, states = make(tmp_path, fragments=10, dispersion=7.0)
+    information, scores = problem.by_fragment(z, states)
+    assert information.shape == (10, len(z), len(z)) and scores.shape == (10, len(z))
+    linearised, (by_prior, _) = (
+        problem.linearise(z, states),
+        problem.unknowns.prior.linearise(problem.unknowns.decode(z)),
+    )
+    matrix, gradient = linearised.reduced()
+    scale = np.sqrt(np.outer(np.diag(matrix), np.diag(matrix)))
+    np.testing.assert_allclose(information.sum(0) / scale, (matrix - linearised.prior_information) / scale, atol=1e-9)
+    np.testing.assert_allclose(
+        scores.sum(0) + problem.unknowns.slope(z).T @ by_prior, gradient, atol=1e-9 * np.abs(gradient).max()
+    )
 
 
 def test_huber_by_hand():

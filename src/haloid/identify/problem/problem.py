@@ -1,7 +1,10 @@
 """The problem: a sum of squares over fragments, their unknown initial states eliminated.
 
     minimise over θ and every fragment's initial state x_b:
-        ½ Σ_b ρ(‖r_b(θ, x_b)‖²) + ½ Σ_b ‖x_b − x̄_b‖²_Λ + ½ (θ − μ)ᵀ Π (θ − μ)  (+ the paper's regularisers, Eqs. 8-9)
+        1/φ · (½ Σ_b ρ(‖r_b(θ, x_b)‖²) + ½ Σ_b ‖x_b − x̄_b‖²_Λ) + ½ (θ − μ)ᵀ Π (θ − μ)
+        (+ the paper's regularisers, Eqs. 8-9)
+
+φ, the fragments' dispersion, is 1 where residuals are independent (`sandwich`).
 
 Linearised, each fragment adds its own block of normal equations [[A, C], [Cᵀ, E]]; the states leave by the Schur
 complement A − C E⁻¹ Cᵀ, so that the system to solve has only as many unknowns as there are parameters.
@@ -92,6 +95,8 @@ class Problem:
     """Whether the initial states are unknowns; otherwise they stay at the prior's mean (the paper's way)."""
     workers: Workers | None = None
     """Where the fragments are linearised; None: here."""
+    dispersion: float = 1.0
+    """φ: how many rows count as one against the prior."""
 
     def cost(self, z: np.ndarray, states: np.ndarray) -> float:
         """The objective; infinity where no robot has these parameters or the rollout is not finite."""
@@ -115,7 +120,8 @@ class Problem:
             with np.errstate(over="ignore", invalid="ignore"):
                 residuals = self.residual.values(next(rolled), self.fragments)
                 loss = 0.5 * float(np.sum(_huber(residuals, self.robust)[0]))
-            costs.append(loss + self.unknowns.prior.cost(v) + state_cost if np.isfinite(loss) else np.inf)
+            data = (loss + state_cost) / self.dispersion
+            costs.append(data + self.unknowns.prior.cost(v) if np.isfinite(loss) else np.inf)
         return costs
 
     def gradient(self, z: np.ndarray, states: np.ndarray) -> tuple[float, np.ndarray]:
@@ -138,10 +144,9 @@ class Problem:
             physics, self.unknowns.columns, self.fragments, states[:, :n], states[:, n:], by_readings
         )
         prior = self.unknowns.prior
-        cost = (
-            losses[0] + prior.cost(values) + 0.5 * float(np.sum(((states - self.states.mean) / self.states.std) ** 2))
-        )
-        return cost, slope.T @ (by_columns + prior.linearise(values)[0])
+        data = losses[0] + 0.5 * float(np.sum(((states - self.states.mean) / self.states.std) ** 2))
+        gradient = slope.T @ (by_columns / self.dispersion + prior.linearise(values)[0])
+        return data / self.dispersion + prior.cost(values), gradient
 
     def fragment_costs(self, z: np.ndarray, states: np.ndarray) -> np.ndarray:
         """(K, B) what each fragment adds to the objective from K alternatives (K, B, 2n) of its initial state."""
@@ -153,38 +158,24 @@ class Problem:
         with np.errstate(over="ignore", invalid="ignore"):
             losses = [_huber(self.residual.values(r, self.fragments), self.robust)[0].sum(axis=1) for r in rolled]
             costs = 0.5 * (np.array(losses) + np.sum(((states - self.states.mean) / self.states.std) ** 2, axis=2))
+            costs /= self.dispersion
         return np.where(np.isfinite(costs), costs, np.inf)
 
     def linearise(self, z: np.ndarray, states: np.ndarray) -> Linearised:
-        physics, slope = self.unknowns.physics(z), self.unknowns.slope(z)
-        workers = self.workers or Workers(self.engine, processes=1)
-        count = self.fragments.count
-        parts = max(-(-count // _CHUNK), min(workers.processes, count))
-        pieces = [
-            _Piece(
-                physics,
-                self.unknowns.columns,
-                self.fragments.chosen(which),
-                states[which],
-                self.residual,
-                self.robust,
-                self.estimate_states,
-            )
-            for which in np.array_split(np.arange(count), parts)
-        ]
-        chunks = workers.map(_linearise_piece, pieces)
-        a = slope.T @ sum(chunk.a for chunk in chunks) @ slope
-        scores = np.concatenate([chunk.scores for chunk in chunks])
+        slope, share = self.unknowns.slope(z), 1 / self.dispersion
+        chunks = self._chunks(z, states)
+        a = share * (slope.T @ sum(chunk.a for chunk in chunks) @ slope)
+        scores = share * np.concatenate([chunk.scores for chunk in chunks])
         gradient = slope.T @ scores.sum(axis=0)
-        c = slope.T @ np.concatenate([chunk.c for chunk in chunks])
-        e = np.concatenate([chunk.e for chunk in chunks])
-        state_gradient = np.concatenate([chunk.state_gradient for chunk in chunks])
+        c = share * (slope.T @ np.concatenate([chunk.c for chunk in chunks]))
+        e = share * np.concatenate([chunk.e for chunk in chunks])
+        state_gradient = share * np.concatenate([chunk.state_gradient for chunk in chunks])
 
-        values, state_information = self.unknowns.decode(z), 1 / self.states.std**2
+        values, state_information = self.unknowns.decode(z), share / self.states.std**2
         state_offset = states - self.states.mean
         prior_gradient, prior_information = self.unknowns.prior.linearise(values)
         prior_information = slope.T @ prior_information @ slope
-        cost = sum(chunk.cost for chunk in chunks) + self.unknowns.prior.cost(values)
+        cost = share * sum(chunk.cost for chunk in chunks) + self.unknowns.prior.cost(values)
         cost += 0.5 * float(np.sum(state_information * state_offset**2))
         return Linearised(
             cost=cost,
@@ -196,6 +187,39 @@ class Problem:
             prior_information=prior_information,
             scores=scores @ slope,
         )
+
+    def by_fragment(self, z: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(B, P, P) information of each fragment about z and (B, P) its gradient, its initial state eliminated."""
+        chunks = self._chunks(z, states, one_by_one=True)
+        slope, state_information = self.unknowns.slope(z), 1 / self.states.std**2
+        c = np.concatenate([chunk.c for chunk in chunks])
+        e = np.concatenate([chunk.e for chunk in chunks]) + np.diag(state_information)
+        state_gradient = np.concatenate([chunk.state_gradient for chunk in chunks])
+        state_gradient = state_gradient + state_information * (states - self.states.mean)
+        gains = np.linalg.solve(e, np.concatenate([c.swapaxes(1, 2), state_gradient[..., None]], axis=2))
+        information = np.concatenate([chunk.a for chunk in chunks]) - c @ gains[..., :-1]
+        scores = np.concatenate([chunk.scores for chunk in chunks]) - (c @ gains[..., -1:])[..., 0]
+        return slope.T @ information @ slope / self.dispersion, scores @ slope / self.dispersion
+
+    def _chunks(self, z: np.ndarray, states: np.ndarray, *, one_by_one: bool = False) -> list[Linearised]:
+        """The data's part by the columns, a few fragments at a time; `a` is their sum or (B, P, P), one by one."""
+        physics, count = self.unknowns.physics(z), self.fragments.count
+        workers = self.workers or Workers(self.engine, processes=1)
+        parts = max(-(-count // _CHUNK), min(workers.processes, count))
+        pieces = [
+            _Piece(
+                physics,
+                self.unknowns.columns,
+                self.fragments.chosen(which),
+                states[which],
+                self.residual,
+                self.robust,
+                self.estimate_states,
+                one_by_one,
+            )
+            for which in np.array_split(np.arange(count), parts)
+        ]
+        return workers.map(_linearise_piece, pieces)
 
     def readings(self, z: np.ndarray, states: np.ndarray) -> np.ndarray:
         """(B, N + 1, n) predicted encoder readings."""
@@ -226,6 +250,7 @@ class _Piece:
     residual: Residual
     robust: float | None
     estimate_states: bool
+    one_by_one: bool
 
 
 def _linearise_piece(engine: Engine, piece: _Piece) -> Linearised:
@@ -238,13 +263,13 @@ def _linearise_piece(engine: Engine, piece: _Piece) -> Linearised:
     by_parameter = residual.slope(found.readings, found.by_parameter) * root
     by_state = residual.slope(found.readings, found.by_state) * (root if piece.estimate_states else 0.0)
     weighted = values * root[..., 0]
-    flat = by_parameter.reshape(values.size, len(piece.columns))
+    flat = by_parameter if piece.one_by_one else by_parameter.reshape(values.size, len(piece.columns))
     state_transposed = by_state.swapaxes(1, 2)
     scores = (by_parameter.swapaxes(1, 2) @ weighted[..., None])[..., 0]
     return Linearised(
         cost=0.5 * float(np.sum(loss)),
         gradient=scores.sum(axis=0),
-        a=flat.T @ flat,
+        a=flat.swapaxes(-1, -2) @ flat,
         c=by_parameter.swapaxes(1, 2) @ by_state,
         e=state_transposed @ by_state,
         state_gradient=(state_transposed @ weighted[..., None])[..., 0],

@@ -22,7 +22,7 @@ from haloid.identify.problem.residuals import LEAST_NOISE_RAD, CartesianResidual
 from haloid.identify.problem.unknowns import Prior, Unknowns
 from haloid.identify.solvers import levenberg_marquardt
 from haloid.identify.solvers.levenberg_marquardt import Solution
-from haloid.identify.solvers.sandwich import discount, score_covariance
+from haloid.identify.solvers.sandwich import discount, scatter, score_covariance
 
 _FIRST_NOISE_RAD = 2e-4
 """Early phases trust readings no more than this."""
@@ -33,7 +33,7 @@ _GROWING_FRAGMENTS = 16
 _ITERATIONS_BEFORE_NOISE = 2
 _ITERATIONS_WHEN_RELEASED = 6
 _EARLY_TOLERANCE = 0.2
-_TOLERANCE = 0.05
+TOLERANCE = 0.05
 """A step that moves the parameters by this share of their error bars ends the fit."""
 _FINEST_NOISE = 2e-6
 """No encoder is finer (rad; m for the Cartesian loss): the fit of cleaner data ends as if it were this noisy."""
@@ -45,7 +45,7 @@ _STUCK = 1.4
 G1."""
 _LEAST_INFORMATION = 1e-12
 """What neither data nor prior sees has an error bar of a million of its units."""
-_FAR_DAMPING, _NEAR_DAMPING = 1e-3, 1e-8
+_FAR_DAMPING, NEAR_DAMPING = 1e-3, 1e-8
 
 Trace = list[tuple[str, float, np.ndarray]]
 """Phase, cost and column values after every step."""
@@ -77,6 +77,16 @@ class FitSettings:
 
 
 @dataclass(frozen=True)
+class ByRows:
+    """What a stage finds if every row counts, however much fragments disagree."""
+
+    values: np.ndarray
+    """Of the columns."""
+    information: np.ndarray
+    """(P, P) the data's own."""
+
+
+@dataclass(frozen=True)
 class Fit:
     """What one stage found."""
 
@@ -96,10 +106,17 @@ class Fit:
     iterations: int
     converged: bool
     trace: Trace = field(default_factory=list)
+    before_dispersion: ByRows | None = None
+    """None where every row counts in the fit itself."""
 
     @property
     def physics(self) -> Physics:
         return self.unknowns.physics(self.z)
+
+    @property
+    def by_rows(self) -> ByRows:
+        """For checks, which a dispersion would dull: it takes a wrong model for a noisy one."""
+        return self.before_dispersion or ByRows(self.values, self.information)
 
     @property
     def std(self) -> np.ndarray:
@@ -145,9 +162,9 @@ def approach(
             iterations=settings.iterations,
             tolerance=_EARLY_TOLERANCE,
             damping=damping,
-            progress=_progress(f"{horizon} of {rows} steps", unknowns, trace, report),
+            progress=progress_of(f"{horizon} of {rows} steps", unknowns, trace, report),
         )
-        z, few_states, damping = solution.z, solution.states, _NEAR_DAMPING
+        z, few_states, damping = solution.z, solution.states, NEAR_DAMPING
         iterations += solution.iterations
     problem = make_problem(engine, train, unknowns, residual, settings, workers)
     solution = levenberg_marquardt.solve(
@@ -157,7 +174,7 @@ def approach(
         iterations=_ITERATIONS_BEFORE_NOISE,
         tolerance=_EARLY_TOLERANCE,
         damping=damping,
-        progress=_progress(f"all {rows} steps", unknowns, trace, report),
+        progress=progress_of(f"all {rows} steps", unknowns, trace, report),
     )
     if not settings.noise_known:
         problem = _with_its_noise(problem, solution)
@@ -182,7 +199,7 @@ def released(
         states,
         iterations=_ITERATIONS_WHEN_RELEASED,
         tolerance=_EARLY_TOLERANCE,
-        progress=_progress(f"all {problem.fragments.rows} steps, {what}", unknowns, trace, report),
+        progress=progress_of(f"all {problem.fragments.rows} steps, {what}", unknowns, trace, report),
     )
     if not settings.noise_known:
         problem = _with_its_noise(problem, solution)
@@ -206,9 +223,9 @@ def finish(
             z,
             states,
             iterations=settings.iterations,
-            tolerance=_TOLERANCE * max(1.0, _FINEST_NOISE / float(np.median(problem.residual.unit))),
-            damping=_NEAR_DAMPING,
-            progress=_progress(phase, problem.unknowns, trace, report),
+            tolerance=TOLERANCE * max(1.0, _FINEST_NOISE / float(np.median(problem.residual.unit))),
+            damping=NEAR_DAMPING,
+            progress=progress_of(phase, problem.unknowns, trace, report),
         )
         z, states, iterations = solution.z, solution.states, iterations + solution.iterations
         if number == _NOISE_PASSES - 1:
@@ -254,8 +271,9 @@ def conclude(problem: Problem, solution: Solution, trace: Trace, *, white: bool 
 
     That is the covariance where residuals are independent, as encoders' are. Where they last, error bars are widened
     by how much the fragments disagree, and the data's information is what is left after that; the Cartesian loss takes
-    the sandwich (`sandwich`). `white` takes residuals for independent, whatever they are. A parameter at its lower
-    bound has the error bar it would have without the bound.
+    the sandwich (`sandwich`). Where the squares are divided by a dispersion already, a parameter keeps that unless the
+    fragments disagree more about it. `white` takes residuals for independent, whatever they are. A parameter at its
+    lower bound has the error bar it would have without the bound.
     """
     z, linearised = solution.z, solution.linearised
     unknowns, residual = problem.unknowns, problem.residual
@@ -265,7 +283,11 @@ def conclude(problem: Problem, solution: Solution, trace: Trace, *, white: bool 
     information = reduced - linearised.prior_information
     covariance = _inverse(reduced)
     if isinstance(residual, JointResidual) and not white:
-        share = 1 / np.sqrt(discount(linearised, covariance, information))
+        if problem.dispersion > 1:
+            ratio = np.maximum(scatter(*problem.by_fragment(z, solution.states), reduced).by_parameter, 1.0)
+        else:
+            ratio = discount(linearised, covariance, information)
+        share = 1 / np.sqrt(ratio)
         information = information * np.outer(share, share)
         covariance = _inverse(information + linearised.prior_information)
     elif not white:
@@ -351,7 +373,7 @@ def first_residual(engine: Engine, dataset: Dataset, settings: FitSettings) -> R
     return JointResidual(np.full(n, noise), least_noise_rad, dataset.sensor_noise, told)
 
 
-def _progress(phase: str, unknowns: Unknowns, trace: Trace, report: Report | None) -> levenberg_marquardt.Progress:
+def progress_of(phase: str, unknowns: Unknowns, trace: Trace, report: Report | None) -> levenberg_marquardt.Progress:
     masses = [(i, column.owner) for i, column in enumerate(unknowns.columns) if column.kind == "mass"]
 
     def progress(iteration: int, cost: float, values: np.ndarray) -> None:

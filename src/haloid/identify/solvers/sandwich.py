@@ -6,6 +6,12 @@ fragments' scores s_b = G_bᵀ r_b scatter more than independent residuals can, 
 applied). The data's information about the parameter is divided by that ratio where it is beyond chance, before the
 prior is added; independent residuals keep their error bars.
 
+Where the fragments as a whole scatter more than by chance (`Scatter`), rows count too much against the prior, too: the
+squares are divided by the dispersion φ = Σ_b s̃_bᵀ A⁻¹ s̃_b / k (a quasi-likelihood), with A = Σ A_b the fragments'
+information, over the k directions in which it exceeds the prior's. It is 1 on average for independent residuals, also
+where the prior is wrong: s_b are taken at the data's own optimum, and s̃_b = (1 − A_b A⁻¹)^(−½) s_b gives back what
+the fit, which follows its own fragments, took from their residuals (Bell and McCaffrey, 2002).
+
 The Cartesian loss: one encoder moves many bodies, so that body positions err together; counting each as a measurement
 claims far too much. The estimate solves Σ_b G_bᵀ r_b = 0 with G_b = J_θ − J_x E⁻¹ Cᵀ, the slope of the residuals with
 the initial states eliminated; its covariance is H⁻¹ S H⁻¹ (White, 1982), with H the reduced normal equations and S the
@@ -13,6 +19,8 @@ covariance of that sum when the encoders alone are noisy, Cov(r_b) = K Σ_q Kᵀ
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,6 +47,53 @@ def discount(linearised: Linearised, covariance: np.ndarray, information: np.nda
     by_rows = np.einsum("ip,pq,iq->i", covariance, information, covariance, optimize=True)
     ratio = by_fragment / np.maximum(by_rows, 1e-300)
     return np.where((ratio > 1 + _CHANCE * np.sqrt(2 / count)) & (by_rows > 0), ratio, 1.0)
+
+
+_SEEN_SHARE = 0.5
+"""Of the information about a direction, from which it is the data that decides."""
+_MOST_LEVERAGE = 0.95
+"""What one fragment alone decides leaves no residual to be given back."""
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """How far the fragments pull apart, over what independent residuals would make them."""
+
+    dispersion: float
+    """φ, in units of the one that the problem already has."""
+    chance: float
+    """Its standard deviation, where residuals are independent."""
+    by_parameter: np.ndarray
+    """(P,) the same ratio of each parameter's variance; 1 where the data says nothing."""
+
+    @property
+    def beyond_chance(self) -> bool:
+        return self.dispersion > 1 + _CHANCE * self.chance
+
+
+def scatter(information: np.ndarray, scores: np.ndarray, h: np.ndarray) -> Scatter:
+    """Of fragments' information (B, P, P) and scores (B, P), and of H = Σ A_b + prior."""
+    unit = 1 / np.sqrt(np.diag(h))  # parameters of very different size, brought to one
+    root = unit[:, None] * np.linalg.inv(np.linalg.cholesky(h * np.outer(unit, unit))).T  # root rootᵀ = H⁻¹
+    share, axes = np.linalg.eigh(root.T @ information.sum(axis=0) @ root)
+    seen = share > _SEEN_SHARE
+    if not seen.any():
+        return Scatter(1.0, 0.0, np.ones(len(h)))
+    along = root @ axes[:, seen] / np.sqrt(share[seen])
+    each = along.T @ information @ along  # adds up to 1
+    pulls = scores @ along
+    pulls = pulls - each @ pulls.sum(axis=0)
+    leverage, turn = np.linalg.eigh(each)
+    leverage = np.clip(leverage, 0.0, _MOST_LEVERAGE)[..., None]
+    pulls = (turn @ (turn.swapaxes(1, 2) @ pulls[..., None] / np.sqrt(1 - leverage)))[..., 0]
+    moved = along * share[seen]
+    by_rows, by_fragment = np.sum(moved**2, axis=1), np.sum((pulls @ moved.T) ** 2, axis=0)
+    count = int(seen.sum())
+    return Scatter(
+        dispersion=float(np.sum(pulls**2)) / count,
+        chance=float(np.sqrt(2 * np.sum(leverage**2))) / count,
+        by_parameter=np.where(by_rows > 0, by_fragment / np.maximum(by_rows, 1e-300), 1.0),
+    )
 
 
 def score_covariance(problem: Problem, z: np.ndarray, states: np.ndarray, linearised: Linearised) -> np.ndarray:
