@@ -23,6 +23,7 @@ SETTLE_S = 0.8
 MOST_SHARE = 0.6
 """Of a motor's torque that a motion may take; a worn motor passes on little more."""
 _USUAL_SPEED_RAD_S = 20.0
+_POSTURES = 500
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Twins:
         speeds = describe(base.robot).speed_limits_rad_s
         self._no_load = np.array([speeds.get(name, _USUAL_SPEED_RAD_S) for name in base.joint_names])
         self._models: dict[float, mujoco.MjModel] = {}
+        self._lightest: dict[float, np.ndarray] = {}
 
     def play(
         self,
@@ -125,6 +127,17 @@ class Twins:
         kp, kd = gain_arrays(models.base)
         asked = (np.abs(kp * (heard - q) - kd * dq) / self.effort_nm)[:, len(settling) * models.steps(rate_hz) :]
         return max(still, float(asked.max()))
+
+    def lightest_posture_rad(self, payload_kg: float) -> np.ndarray:
+        """(n,) of many, that which takes the smallest share of any motor's torque."""
+        if payload_kg not in self._lightest:
+            rng = np.random.default_rng(3)
+            inside = 0.1 * (self.upper_rad - self.lower_rad)
+            low, high = self.lower_rad + inside, self.upper_rad - inside
+            postures = rng.uniform(low, high, (_POSTURES, len(low)))
+            shares = [self._static_share(posture[None], payload_kg) for posture in postures]
+            self._lightest[payload_kg] = postures[int(np.argmin(shares))]
+        return self._lightest[payload_kg]
 
     def _static_share(self, target_rad: np.ndarray, payload_kg: float) -> float:
         model, most = self._model(payload_kg), 0.0
