@@ -3,7 +3,7 @@
 For every clip of a folder: the check as it is, after mending (skills/feasibility), and, as an oracle independent
 of the check, whether the model-based controller plays the mended clip to its end in MuJoCo, without noise, on the robot
 itself. With iterations to spend, one policy learns the feasible clips that are not too long, and is run on each of
-them from many starts; and every clip may have a policy of its own, which begins with that one.
+them from many starts; a clip that it does not track may have a policy of its own, which begins with that one.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Clips:
     longest: float = 10.0
     """Clips that the policy learns, s; longer ones are checked and mended only."""
     own_iterations: int = 0
-    """Of a policy for each of these clips alone, which begins with the common one; 0: the common one is run."""
+    """Of a policy for each clip alone that the common one, with which it begins, does not track; 0: none."""
     start: Path | None = None
     """A training to begin with, on other motions."""
     delay: float = 0.005
@@ -197,12 +197,14 @@ def _tracked(
     measured = []
     for result in results:
         if result.clip in stems:
-            stem, policy = stems[result.clip], common
-            if config.own_iterations:
-                policy = _policy(config, [stem], config.own_iterations, f"policy-{stem}", common.parent, say)
-            say(f"running {result.clip}")
+            stem = stems[result.clip]
             how = EvaluationConfig(starts=config.starts, seed=config.seed, motion=stem, delay_s=config.delay)
-            found = evaluate(DeployedPolicy(policy), robot, how)
+            say(f"running {result.clip}")
+            found = evaluate(DeployedPolicy(common), robot, how)
+            if found.success_rate < TRACKED and config.own_iterations:
+                own = _policy(config, [stem], config.own_iterations, f"policy-{stem}", common.parent, say)
+                say(f"running {result.clip} with a policy of its own")
+                found = evaluate(DeployedPolicy(own), robot, how)
             error = found.error("e_g_mpjpe_mm")
             result = replace(result, success=found.success_rate, error_mm=float("nan") if error is None else error.mean)
         measured.append(result)
