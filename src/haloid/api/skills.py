@@ -34,6 +34,7 @@ def train(
     out: str | Path | None = None,
     minutes: float | None = None,
     iterations: int = 2000,
+    until: float | None = None,
     preset: Literal["mjlab", "asap"] = "mjlab",
     actions: Literal["feedforward", "controller", "mjlab"] = "feedforward",
     randomisation: RandomisationName = "nominal",
@@ -61,6 +62,7 @@ def train(
         model: the robot to train on, such as the `Result` of an identification.
         out: folder to write to; by default out/MOTION, or out/MOTION-2 and so on where that is taken.
         minutes: stop after this long, with the best policy so far.
+        until: stop as soon as this share of a trial's robots succeeds.
         preset: "asap" with actions="mjlab", randomisation="asap" and history=5 is `haloid train --preset asap`.
         on_iteration: called after every iteration.
 
@@ -96,6 +98,7 @@ def train(
             seed=seed,
         ),
         iterations=iterations,
+        until=until,
         difficulty=difficulty,
         checkpoint_every=checkpoint_every,
     )

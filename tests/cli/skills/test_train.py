@@ -149,7 +149,7 @@ def test_options_beside_resume_are_honoured_or_refused_by_name(run: Path, capsys
     assert cli.main(["train", "--resume", str(run), "--robots", "4", "--seed", "3", "--iterations", "2"]) == 2
     said = capsys.readouterr().err.replace("\n", " ")
     assert_words(said, "--robots, --seed: --resume goes on with a training and its own settings, which differ")
-    assert_words(said, "What may change: --minutes, --iterations, --model")
+    assert_words(said, "What may change: --minutes, --iterations, --until, --model")
     assert cli.main(["train", "--resume", str(run), "--robots", "8"]) == 0  # as it is
 
 

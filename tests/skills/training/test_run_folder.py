@@ -223,3 +223,17 @@ def test_only_the_first_divergences_are_kept(tmp_path: Path):
         write({"time_step": np.array(number)})
     assert len(list((tmp_path / "diverged").iterdir())) == 10
     assert np.load(tmp_path / "diverged" / "10.npz")["time_step"] == 9
+
+
+def test_a_training_ends_with_the_trial_that_is_good_enough(stand, tmp_path):
+    """Any trial is good enough for 0, and the first one is held before anything is learned."""
+    outcome = train(small_training(stand, until=0.0), tmp_path / "run")
+    assert (outcome.iterations, outcome.finished) == (1, True)
+    assert read_config(tmp_path / "run").until == 0.0
+    success = load_checkpoint(tmp_path / "run")["best"]["success"]
+    assert outcome.success == success
+
+    again = resume(tmp_path / "run")
+    assert (again.iterations, again.steps, again.finished, again.success) == (1, 0, True, success)
+    further = resume(tmp_path / "run", until=1.0)
+    assert (further.iterations, further.finished) == (4 if success < 1.0 else 1, True)

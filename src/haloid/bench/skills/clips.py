@@ -62,7 +62,8 @@ class Clips:
     longest: float = 10.0
     """Clips that the policy learns, s; longer ones are checked and mended only."""
     own_iterations: int = 0
-    """Of a policy for each clip alone that the common one, with which it begins, does not track; 0: none."""
+    """At most, of a policy for each clip alone that the common one, with which it begins, does not track; 0: none. It
+    ends when 90 % of a trial succeed under all pushes and randomisation."""
     start: Path | None = None
     """A training to begin with, on other motions."""
     delay: float = 0.005
@@ -202,7 +203,8 @@ def _tracked(
             say(f"running {result.clip}")
             found = evaluate(DeployedPolicy(common), robot, how)
             if found.success_rate < TRACKED and config.own_iterations:
-                own = _policy(config, [stem], config.own_iterations, f"policy-{stem}", common.parent, say)
+                folder = f"policy-{stem}"
+                own = _policy(config, [stem], config.own_iterations, folder, common.parent, say, until=TRACKED)
                 say(f"running {result.clip} with a policy of its own")
                 found = evaluate(DeployedPolicy(own), robot, how)
             error = found.error("e_g_mpjpe_mm")
@@ -212,7 +214,13 @@ def _tracked(
 
 
 def _policy(
-    config: Clips, stems: list[str], iterations: int, name: str, start: Path | None, say: Callable[[str], None]
+    config: Clips,
+    stems: list[str],
+    iterations: int,
+    name: str,
+    start: Path | None,
+    say: Callable[[str], None],
+    until: float | None = None,
 ) -> Path:
     """policy.onnx of a training on these clips, which goes on if it was stopped."""
     folder = config.work / name
@@ -222,9 +230,8 @@ def _policy(
         state_estimation=config.state_estimation,
         seed=config.seed,
     )
-    train_or_resume(
-        TrainingConfig(task, iterations=iterations), folder, start, lambda text: say(f"{', '.join(stems)}: {text}")
-    )
+    learning = TrainingConfig(task, iterations=iterations, until=until)
+    train_or_resume(learning, folder, start, lambda text: say(f"{', '.join(stems)}: {text}"))
     export_onnx(load_policy(folder), folder / "policy.onnx")
     return folder / "policy.onnx"
 

@@ -159,7 +159,7 @@ def train_or_resume(config: TrainingConfig, folder: Path, start: Path | None, sa
         say(f"training, iteration {iteration.number} of {config.iterations}")
 
     if (folder / "checkpoint.pt").is_file():
-        resume(folder, iterations=config.iterations, on_iteration=tell)
+        resume(folder, iterations=config.iterations, until=config.until, on_iteration=tell)
     else:
         train(config, folder, warm_start=start, on_iteration=tell)
 

@@ -29,7 +29,7 @@ class Config:
 
     Examples:
         haloid train --motion squat -o out/squat --minutes 10
-        haloid train --motion walk --model out/result/calibrated.xml -o out/walk --minutes 60
+        haloid train --motion walk --model out/result/calibrated.xml -o out/walk --minutes 60 --until 0.95
         haloid train --motion clip.csv --repair --warm-start out/walk -o out/clip
         haloid train --resume out/walk --iterations 600
         haloid train --config out/walk/config.yaml --seed 2 -o out/walk-2
@@ -51,6 +51,8 @@ class Config:
     """Stop after this long, with the best policy so far."""
     iterations: int = 2000
     """Stop after this many rounds of acting and learning."""
+    until: float | None = None
+    """Stop as soon as this share of 48 robots gets through a trial, held every 100 iterations at full difficulty."""
     preset: Literal["mjlab", "asap"] = "mjlab"
     """asap: ASAP's pre-training, one motion. The policy sees the motion's phase and five readings of its sensors; Table
     I's rewards, failure beyond 1.5, later 0.3 m. Where nothing else is said, --actions mjlab, --randomisation asap
@@ -95,7 +97,7 @@ class Config:
     """Repeat the training that wrote this config.yaml, into another folder; options given beside it win."""
 
 
-MAY_CHANGE = ("minutes", "iterations", "model", "backend", "gpu_ids")
+MAY_CHANGE = ("minutes", "iterations", "until", "model", "backend", "gpu_ids")
 """Options that may change when a training goes on; the model may only have moved."""
 
 
@@ -162,6 +164,7 @@ def run(config: Config) -> None:
                 config.resume,
                 minutes=config.minutes,
                 iterations=config.iterations,
+                until=config.until,
                 model=config.model,
                 on_iteration=tell,
             )
@@ -179,6 +182,8 @@ def run(config: Config) -> None:
         f"{outcome.iterations} iteration{'s' * (outcome.iterations != 1)}, {outcome.steps:,} steps in "
         f"{outcome.seconds / 60:.1f} minutes ({outcome.steps / max(outcome.seconds, 1e-9):,.0f} per second)"
     )
+    if outcome.iterations:
+        console.results.print(f"the best policy got through {outcome.success:.0%} of its trial, at full difficulty")
     console.wrote(policy)
     console.next_command("evaluate", outcome.folder)
 
@@ -189,8 +194,10 @@ def _require_learning() -> None:
 
 def _train_with_mjlab(config: Config) -> None:
     """mjlab shows its own progress."""
-    if config.minutes is not None or config.warm_start is not None:
-        raise HaloidError("--minutes and --warm-start work with --backend cpu only; with mjlab give --iterations")
+    if config.minutes is not None or config.warm_start is not None or config.until is not None:
+        raise HaloidError(
+            "--minutes, --until and --warm-start work with --backend cpu only; with mjlab give --iterations"
+        )
     try:
         from haloid.skills.mjlab_backend.train import resume_with_mjlab, train_with_mjlab
     except ModuleNotFoundError as error:
@@ -219,6 +226,7 @@ def _config_of(file: Path) -> Config:
         out=file.parent,
         minutes=session.minutes,
         iterations=training.iterations,
+        until=training.until,
         preset=task.preset,
         actions=task.actions,
         randomisation=task.randomisation,
@@ -269,6 +277,7 @@ def _training_config(config: Config) -> "TrainingConfig":
             seed=config.seed,
         ),
         iterations=config.iterations,
+        until=config.until,
         difficulty=config.difficulty,
         checkpoint_every=config.checkpoint_every,
     )

@@ -38,6 +38,7 @@ TRIAL_EVERY = 100
 
 _LIMITS = {
     "iterations": (0, 10_000_000),
+    "until": (0.0, 1.0),
     "difficulty": (0.0, 10.0),
     "threads": (0, 10_000),
     "checkpoint_every": (1, 10_000_000),
@@ -50,6 +51,8 @@ class TrainingConfig:
     ppo: PpoConfig | None = None
     """None: what suits the action mode."""
     iterations: int = 2000
+    until: float | None = None
+    """Stop as soon as this share of a trial's robots succeeds."""
     difficulty: float = 1.0
     """How far the curriculum may go: 1 is all of mjlab's pushes and disturbed starts."""
     threads: int = 0
@@ -88,6 +91,8 @@ class Best:
     """The policy that did best in a trial so far: results oscillate, so the last one is not the one to keep."""
 
     score: float = -np.inf
+    success: float = 0.0
+    """Part of the trial's robots."""
     actor: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
@@ -121,6 +126,12 @@ class Training:
                 for parameter in list(self._ppo.actor.mlp.parameters())[-2:]:
                     parameter *= SMALL_LAST_LAYER
         self._ppo.train_mode()
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to do."""
+        until, tried = self.config.until, bool(self.best.actor)
+        return self.iteration >= self.config.rounds or (until is not None and tried and self.best.success >= until)
 
     def warm_start(self, actor: dict[str, torch.Tensor], critic: dict[str, torch.Tensor], level: float = 0.0) -> None:
         """Begin with the networks of another training and its curriculum's level; the tasks must look alike."""
@@ -202,7 +213,7 @@ class Training:
             "iteration": self.iteration,
             "ppo": self._ppo.save(),
             "level": self.curriculum.level,
-            "best": {"score": self.best.score, "actor": self.best.actor},
+            "best": {"score": self.best.score, "success": self.best.success, "actor": self.best.actor},
             "torch_random": torch.get_rng_state(),
             "world": self._vec_env.state(),
         }
@@ -233,7 +244,8 @@ class Training:
         hardest = replace(self.curriculum, level=self.config.difficulty).difficulty
         found = trial(self.task.environment, hardest, self.task.actions, outputs)
         if found.score > self.best.score:
-            self.best = Best(found.score, {name: value.detach().clone() for name, value in actor.state_dict().items()})
+            kept = {name: value.detach().clone() for name, value in actor.state_dict().items()}
+            self.best = Best(found.score, found.success, kept)
         return {
             "trial/success": found.success,
             "trial/survival": found.survival,

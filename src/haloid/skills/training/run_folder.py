@@ -45,6 +45,8 @@ class TrainingOutcome:
     """Of this session."""
     finished: bool
     """False: the time was up before the iterations were."""
+    success: float
+    """Of the best policy in its trial, at the hardest level; 0 if nothing was tried."""
 
 
 def train(
@@ -82,14 +84,15 @@ def resume(
     *,
     minutes: float | None = None,
     iterations: int | None = None,
+    until: float | None = None,
     model: str | None = None,
     threads: int | None = None,
     on_iteration: Callable[[Iteration], None] = lambda _: None,
     transforms: tuple[Transform, ...] = (),
     simulate: Simulate = Simulation,
 ) -> TrainingOutcome:
-    """Go on with a training from its last checkpoint, up to `iterations` in total (default: the number it was
-    started with).
+    """Go on with a training from its last checkpoint, up to `iterations` in total or a trial's success of `until`
+    (default: what it was started with).
 
     `model` and `threads` are for another machine: where the robot's file lies there, and how many cores there are.
     """
@@ -97,6 +100,8 @@ def resume(
     config = begun = read_config(folder)
     if iterations is not None:
         config = replace(config, iterations=iterations)
+    if until is not None:
+        config = replace(config, until=until)
     if model is not None:
         config = whole_paths(replace(config, task=replace(config.task, model=model)))
     check_model(folder, config.task.model)
@@ -154,7 +159,7 @@ def _run(
     board = SummaryWriter(str(folder / "tensorboard"), purge_step=training.iteration + 1)
     if not training.iteration:
         _store(training, folder, records)
-    while training.iteration < training.config.rounds:
+    while not training.done:
         if minutes is not None and time.monotonic() - started > minutes * 60:
             break
         iteration = training.step()
@@ -173,7 +178,8 @@ def _run(
         iterations=training.iteration,
         steps=steps,
         seconds=time.monotonic() - started,
-        finished=training.iteration >= training.config.rounds,
+        finished=training.done,
+        success=training.best.success,
     )
 
 
