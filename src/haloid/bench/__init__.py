@@ -82,6 +82,10 @@ BENCHMARKS = {
         "skills.learning:Learning",
         "What learning adds to feed-forward targets, under all of mjlab's noise, pushes and Table I's randomisation.",
     ),
+    "learning-time": Benchmark(
+        "skills.learning_time:LearningTime",
+        "Minutes in which a motion is learned from nothing, to 90 % under all pushes, noise and randomisation.",
+    ),
     "table3": Benchmark(
         "skills.table3:Table3",
         "HALO's Table III: WDR, CM and HALO track steady and agile motions under Setting 1.",

@@ -30,11 +30,10 @@ from haloid.skills.feasibility.check import feasibility_findings, in_words
 from haloid.skills.feasibility.mend import Mended, mend
 from haloid.skills.feasibility.play import part_played
 from haloid.skills.policies.deployed import DeployedPolicy
-from haloid.skills.policies.export import export_onnx
-from haloid.skills.policies.policy import load_policy
 from haloid.skills.task.robot import TrackedRobot, tracked_robot
 from haloid.skills.task.task import TaskConfig
 from haloid.skills.training.learning import TrainingConfig
+from haloid.skills.training.run_folder import finish
 from haloid.trajectories.motion import motion_of
 from haloid.trajectories.motion_export import write_motion
 from haloid.trajectories.mujoco_states import states_of
@@ -231,9 +230,7 @@ def _policy(
         seed=config.seed,
     )
     learning = TrainingConfig(task, iterations=iterations, until=until)
-    train_or_resume(learning, folder, start, lambda text: say(f"{', '.join(stems)}: {text}"))
-    export_onnx(load_policy(folder), folder / "policy.onnx")
-    return folder / "policy.onnx"
+    return finish(train_or_resume(learning, folder, start, lambda text: say(f"{', '.join(stems)}: {text}")))
 
 
 def _row(result: ClipResult) -> dict[str, Any]:

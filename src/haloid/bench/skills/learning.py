@@ -26,7 +26,7 @@ from haloid.skills.task.robot import tracked_robot
 from haloid.skills.task.task import TaskConfig
 from haloid.skills.training.learning import Iteration, TrainingConfig
 from haloid.skills.training.run_config import read_config
-from haloid.skills.training.run_folder import resume, train
+from haloid.skills.training.run_folder import TrainingOutcome, resume, train
 
 TARGETS = {"squat": 0.9, "wave": 0.9, "step-in-place": 0.9, "walk": 0.9, "swallow": 0.8, "side-kick": 0.8}
 """Success on the own distribution."""
@@ -82,15 +82,7 @@ def run(config: Learning, say: Callable[[str], None]) -> Outcome:
     train_or_resume(TrainingConfig(task, iterations=config.iterations), folder, None, say)
     task = read_config(folder).task
     policy, robot = load_policy(folder), tracked_robot(task.model)
-    own = EvaluationConfig(
-        starts=config.starts,
-        seed=config.seed,
-        disturbance=1.0,
-        noise=task.noise,
-        push=PUSHES[-1],
-        delay_s=task.delay_s,
-        randomisation=task.randomisation,
-    )
+    own = own_distribution(task, config.starts, config.seed)
     with tempfile.TemporaryDirectory() as scratch:
         files = {name: Path(scratch) / f"{name}.onnx" for name in ("trained", "untrained")}
         export_onnx(policy, files["trained"])
@@ -105,6 +97,19 @@ def run(config: Learning, say: Callable[[str], None]) -> Outcome:
             }
             found.append(Compared(motion, untrained, trained))
     return outcome_of(found, read_steps(folder))
+
+
+def own_distribution(task: TaskConfig, starts: int, seed: int) -> EvaluationConfig:
+    """What a policy was trained for at full width: all of its noise, randomisation, disturbed starts and pushes."""
+    return EvaluationConfig(
+        starts=starts,
+        seed=seed,
+        disturbance=1.0,
+        noise=task.noise,
+        push=PUSHES[-1],
+        delay_s=task.delay_s,
+        randomisation=task.randomisation,
+    )
 
 
 def silenced(policy: TrackingPolicy) -> TrackingPolicy:
@@ -152,16 +157,22 @@ def _survival95(evaluation: Evaluation) -> tuple[float, float]:
     return evaluation.survival - half, evaluation.survival + half
 
 
-def train_or_resume(config: TrainingConfig, folder: Path, start: Path | None, say: Callable[[str], None]) -> None:
+def train_or_resume(
+    config: TrainingConfig,
+    folder: Path,
+    start: Path | None,
+    say: Callable[[str], None],
+    on_iteration: Callable[[Iteration], None] = lambda _: None,
+) -> TrainingOutcome:
     """A training that is in the folder goes on with its own settings to as many iterations."""
 
     def tell(iteration: Iteration) -> None:
+        on_iteration(iteration)
         say(f"training, iteration {iteration.number} of {config.iterations}")
 
     if (folder / "checkpoint.pt").is_file():
-        resume(folder, iterations=config.iterations, until=config.until, on_iteration=tell)
-    else:
-        train(config, folder, warm_start=start, on_iteration=tell)
+        return resume(folder, iterations=config.iterations, until=config.until, on_iteration=tell)
+    return train(config, folder, warm_start=start, on_iteration=tell)
 
 
 def read_steps(folder: Path) -> int:
