@@ -10,7 +10,7 @@ from haloid.engines.analytic import AnalyticEngine
 from haloid.identify.problem.priors import payload_prior
 from haloid.identify.problem.unknowns import Unknowns, choose_columns
 from haloid.identify.solvers.fit import FitSettings, fit
-from haloid.identify.solvers.sandwich import score_covariance
+from haloid.identify.solvers.sandwich import inverse_root, scatter, score_covariance
 
 HAND = ("hand.mass", "hand.com")
 
@@ -33,6 +33,19 @@ def test_independent_residuals_have_the_covariance_of_their_normal_equations(tmp
     scores = score_covariance(found.problem, found.z, found.states, linearised)
     reduced, _ = linearised.reduced()
     np.testing.assert_allclose(scores, reduced, rtol=0.1, atol=0.05 * np.abs(reduced).max())
+
+
+def test_coordinates_that_give_the_same_body_leave_variances_that_exist():
+    """Three coordinates of two parameters: turning the last two by one angle changes neither."""
+    slope = np.array([[1e3, 0.0, 0.0], [0.0, 0.6, 0.8]])
+    rng = np.random.default_rng(0)
+    each = np.array([slope.T @ np.diag(rng.uniform(1, 2, 2)) @ slope for _ in range(12)])
+    h = each.sum(axis=0)
+    exact = np.linalg.inv(np.linalg.pinv(slope).T @ h @ np.linalg.pinv(slope))
+    for root in (inverse_root(h), inverse_root(h, seen_only=True)):
+        np.testing.assert_allclose(slope @ root @ root.T @ slope.T, exact, rtol=1e-2, atol=1e-9)
+    found = scatter(each, rng.normal(size=(12, 2)) @ slope, h)
+    assert 0 < found.dispersion < 3 and np.all(np.isfinite(found.by_parameter))
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from haloid.identify.solvers.fit import (
     Fit,
     FitSettings,
     Report,
+    at_its_end,
     conclude,
     progress_of,
 )
@@ -56,7 +57,7 @@ def dispersed(found: Fit, settings: FitSettings, report: Report | None) -> Fit:
         scattered = scatter_at(problem, z, states)
         if abs(np.log(scattered.dispersion)) < _SETTLED:
             break
-    again = conclude(problem, replace(solution, iterations=iterations), found.trace)
+    again = conclude(problem, at_its_end(problem, replace(solution, iterations=iterations)), found.trace)
     return replace(again, before_dispersion=ByRows(found.values, found.information))
 
 

@@ -22,7 +22,7 @@ from haloid.identify.problem.residuals import LEAST_NOISE_RAD, CartesianResidual
 from haloid.identify.problem.unknowns import Prior, Unknowns
 from haloid.identify.solvers import levenberg_marquardt
 from haloid.identify.solvers.levenberg_marquardt import Solution
-from haloid.identify.solvers.sandwich import discount, scatter, score_covariance
+from haloid.identify.solvers.sandwich import discount, inverse_root, scatter, score_covariance
 
 _FIRST_NOISE_RAD = 2e-4
 """Early phases trust readings no more than this."""
@@ -240,7 +240,12 @@ def finish(
         if not stuck.any() and np.allclose(after, before, rtol=_NOISE_TOLERANCE, atol=0.0):
             break
         problem = reweighted
-    return conclude(problem, replace(solution, iterations=iterations), trace)
+    return conclude(problem, at_its_end(problem, replace(solution, iterations=iterations)), trace)
+
+
+def at_its_end(problem: Problem, solution: Solution) -> Solution:
+    """Linearised where it ended: in the coordinates of a body as thin as a bar, the last step is not small."""
+    return replace(solution, linearised=problem.linearise(solution.z, solution.states))
 
 
 def _stuck(problem: Problem, solution: Solution) -> np.ndarray:
@@ -286,7 +291,7 @@ def conclude(problem: Problem, solution: Solution, trace: Trace, *, white: bool 
         if problem.dispersion > 1:
             ratio = np.maximum(scatter(*problem.by_fragment(z, solution.states), reduced).by_parameter, 1.0)
         else:
-            ratio = discount(linearised, covariance, information)
+            ratio = discount(linearised, reduced, information)
         share = 1 / np.sqrt(ratio)
         information = information * np.outer(share, share)
         covariance = _inverse(information + linearised.prior_information)
@@ -310,9 +315,8 @@ def conclude(problem: Problem, solution: Solution, trace: Trace, *, white: bool 
 
 
 def _inverse(matrix: np.ndarray) -> np.ndarray:
-    """Of parameters of very different size, brought to one."""
-    unit = 1 / np.sqrt(np.diag(matrix))
-    return np.linalg.inv(matrix * np.outer(unit, unit)) * np.outer(unit, unit)
+    root = inverse_root(matrix)
+    return root @ root.T
 
 
 def make_problem(

@@ -30,7 +30,7 @@ class Solution:
     iterations: int
     converged: bool
     linearised: Linearised
-    """One step before the solution; a converged step changes it too little to be worth computing again."""
+    """One step before the solution: a converged step changes it too little for another step."""
 
 
 Progress = Callable[[int, float, np.ndarray], None]

@@ -32,14 +32,33 @@ _CHANCE = 3.5
 """Standard deviations of the ratio, √(2/B), that are chance."""
 
 
-def discount(linearised: Linearised, covariance: np.ndarray, information: np.ndarray) -> np.ndarray:
+_ROUNDING = 1e-13
+"""Of the largest eigenvalue: smaller ones, and negative ones, are zeros with rounding errors."""
+
+
+def inverse_root(matrix: np.ndarray, *, seen_only: bool = False) -> np.ndarray:
+    """R with R Rᵀ = H⁻¹, for parameters of very different size, which are brought to one.
+
+    H is singular where coordinates are: the factor of a body as thin as a bar can be turned and gives the same body.
+    Such directions are taken to be barely known, or, with `seen_only`, to have no variance.
+    """
+    unit = 1 / np.sqrt(np.diag(matrix))
+    values, axes = np.linalg.eigh(matrix * np.outer(unit, unit))
+    least = _ROUNDING * values[-1]
+    root = unit[:, None] * axes / np.sqrt(np.maximum(values, least))
+    return root[:, values > least] if seen_only else root
+
+
+def discount(linearised: Linearised, reduced: np.ndarray, information: np.ndarray) -> np.ndarray:
     """(P,) how many times less a reading says about each parameter than if residuals were independent; 1 or more.
 
-    `information` is the data's, initial states eliminated; all in the solver's coordinates.
+    `reduced` is H, initial states eliminated, and `information` the data's part of it; in the solver's coordinates.
     """
     count = len(linearised.scores)
     if count < 2:
-        return np.ones(len(covariance))
+        return np.ones(len(reduced))
+    root = inverse_root(reduced, seen_only=True)
+    covariance = root @ root.T
     gains = np.linalg.solve(linearised.e, linearised.state_gradient[..., None])[..., 0]
     scores = linearised.scores - np.einsum("bpx,bx->bp", linearised.c, gains)
     moves = (scores - scores.mean(axis=0)) @ covariance
@@ -73,8 +92,7 @@ class Scatter:
 
 def scatter(information: np.ndarray, scores: np.ndarray, h: np.ndarray) -> Scatter:
     """Of fragments' information (B, P, P) and scores (B, P), and of H = Σ A_b + prior."""
-    unit = 1 / np.sqrt(np.diag(h))  # parameters of very different size, brought to one
-    root = unit[:, None] * np.linalg.inv(np.linalg.cholesky(h * np.outer(unit, unit))).T  # root rootᵀ = H⁻¹
+    root = inverse_root(h)
     share, axes = np.linalg.eigh(root.T @ information.sum(axis=0) @ root)
     seen = share > _SEEN_SHARE
     if not seen.any():
