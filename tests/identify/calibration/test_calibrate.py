@@ -15,6 +15,7 @@ from tests.identify.calibration.worn import TRUTH, worn_runs
 from haloid.errors import HaloidError
 from haloid.identify.calibration.calibrate import CalibrationSettings, calibrate, split
 from haloid.identify.calibration.files import write_calibration
+from haloid.identify.calibration.fit import profile_std
 from haloid.identify.calibration.lone_joint import cut_windows, simulate
 from haloid.identify.data.dataset import build_simulator
 from haloid.identify.replay import mean_rms, replay
@@ -59,6 +60,15 @@ def test_a_lone_joint_moves_as_the_whole_arm(arm: str):
     assert np.sqrt(np.mean(error**2)) < 6e-3 < 0.01 * np.ptp(windows.read_rad)
 
 
+def test_no_delay_is_known_as_such():
+    """Its cost rises from 0 on; and a delay that changes nothing is known to be one of a tenth of a second."""
+    tried = np.array([0.0, 0.005, 0.01])
+    assert profile_std(tried, np.array([0.0, 2.0, 8.0])) == pytest.approx(0.0025)
+    assert profile_std(tried, np.array([0.0, 2.0, 4.0])) == pytest.approx(0.0025)
+    assert profile_std(tried, np.array([8.0, 0.0, 8.0])) == pytest.approx(0.005 / np.sqrt(12))
+    assert profile_std(tried, np.zeros(3)) == pytest.approx(0.1)
+
+
 def test_runs_are_split_evenly(arm: str):
     runs = [replace(blank(arm, rows=100), name=str(i)) for i in range(6)]
     train, held = split(runs, None)
@@ -75,6 +85,10 @@ def test_words_of_refusals(arm: str):
     still = blank(arm, rows=100)
     with pytest.raises(HaloidError, match="no joint moves by more than 0 mrad in any run"):
         calibrate([still])
+    shaken = worn_runs(arm, runs=1, rows=60)[0]
+    late = np.repeat(np.arange(6.0), 10)
+    with pytest.raises(HaloidError, match="the longest stretch without a gap has 10 rows; expected at least 20"):
+        calibrate([replace(shaken, time_s=shaken.time_s + late)], CalibrationSettings(held_out=0))
     with pytest.raises(HaloidError, match="was driven by torques; expected position targets"):
         calibrate([blank(arm, actuation="torque")])
     with pytest.raises(HaloidError, match="nothing to calibrate from"):

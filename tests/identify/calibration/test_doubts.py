@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -10,6 +11,9 @@ from tests.identify.arm import write_arm
 from tests.identify.calibration.worn import worn_runs
 
 from haloid.identify.calibration.calibrate import CalibrationSettings, calibrate
+from haloid.identify.calibration.doubts import worse_than_nominal
+from haloid.identify.calibration.files import write_calibration
+from haloid.identify.replay import Replay
 
 RUNS, FAULTY = 4, 1
 
@@ -52,6 +56,30 @@ def test_a_fault_is_told_by_joint_and_run(arm: str, fault: Callable[[mujoco.MjSp
     doubts = doubts_of(arm, fault)
     assert doubts[0].startswith(words)
     assert all(doubt.startswith("faulty: ") and joint in doubt for doubt in doubts)
+
+
+def test_a_calibration_that_is_worse_than_nominal_says_so():
+    """What the elbow read in the held-out run, and two models of which the nominal one is nearer to it."""
+    time_s, read = np.arange(100) * 0.02, np.zeros((100, 2))
+    runs = [Replay("run", ("shoulder", "elbow"), time_s, read, read + off, time_s > 0) for off in ([0.01, 0.03], 0.01)]
+    (doubt,) = worse_than_nominal(runs[:1], runs[1:])
+    assert doubt.startswith("the calibrated model replays elbow (30.0 mrad rms, nominal 10.0) worse than the nominal")
+    assert worse_than_nominal(runs[1:], runs[:1]) == []
+
+
+def test_a_joint_that_never_moves_is_told_and_taken_from_the_others(arm: str, tmp_path: Path):
+    """Its encoder reads one number, which any servo explains exactly."""
+    runs = []
+    for one in worn_runs(arm, 2):
+        assert one.target_rad is not None
+        still = [np.where([False, False, True], 0.1, values) for values in (one.q_rad, one.target_rad)]
+        runs.append(replace(one, q_rad=still[0], target_rad=still[1]))
+    found = calibrate(runs, CalibrationSettings(held_out=0))
+    assert found.fit.moved.tolist() == [True, True, False] and not found.fit.kp_seen[2]
+    assert found.doubts[0].startswith("nothing is known of wrist: no target and no reading moves by 10 mrad")
+    assert 20 < found.fit.servos[2, 0] < 100 and found.fit.log_std[2, 0] > 0.29
+    write_calibration(tmp_path, found)
+    assert "wrist" in (tmp_path / "result.json").read_text()
 
 
 def test_a_sound_arm_raises_no_doubt(arm: str):

@@ -16,7 +16,7 @@ from haloid.engines.simulate import SOLVER_TOLERANCE
 from haloid.errors import HaloidError
 from haloid.identify.calibration.doubts import doubts_of
 from haloid.identify.calibration.fit import Say, ServoFit, fit_servos
-from haloid.identify.calibration.lone_joint import cut_windows
+from haloid.identify.calibration.lone_joint import LEAST_MOTION_RAD, cut_windows
 from haloid.identify.calibration.spread import Spread, fit_spread
 from haloid.identify.data.dataset import build_simulator, check_agreement
 from haloid.identify.replay import Replay, replay, replay_nominal
@@ -26,7 +26,6 @@ from haloid.robots.patch import Patch, patched_spec
 
 FRICTION_IMPEDANCE = 0.999
 """A real joint sticks; MuJoCo's default of 0.9 lets it creep."""
-_LEAST_MOTION_RAD = 0.01
 _COARSE_WINDOWS, _COARSE_S = 24, 8.0
 """What the first search looks at."""
 _HELD_OUT_TAIL = 0.2
@@ -112,9 +111,8 @@ def calibrate(
         "nominal_heldout": replay_nominal(held_out) if held_out else [],
     }
     spread = fit_spread(train, replays["train"])
-    found_doubts = doubts_of(fit, spread, [*train, *held_out], replays["train"] + replays["heldout"])
     nominal = simulator.nominal
-    return Calibration(
+    found = Calibration(
         settings=settings,
         robot=robot,
         fit=fit,
@@ -131,8 +129,9 @@ def calibrate(
         spread=spread,
         timestep_s=windows.timestep_s,
         seconds=time.monotonic() - started,
-        doubts=tuple(found_doubts),
     )
+    played = [*replays["train"], *replays["heldout"]]
+    return replace(found, doubts=tuple(doubts_of(fit, spread, [*train, *held_out], played, found.judged)))
 
 
 def split(recordings: Sequence[Recording], held_out: int | None) -> tuple[list[Recording], list[Recording]]:
@@ -191,10 +190,10 @@ def _check(recordings: Sequence[Recording]) -> None:
             )
     check_agreement(recordings)
     moved = np.max([np.ptp(recording.q_rad, axis=0) for recording in recordings], axis=0)
-    if np.all(moved < _LEAST_MOTION_RAD):
+    if np.all(moved < LEAST_MOTION_RAD):
         raise HaloidError(
             f"no joint moves by more than {1e3 * moved.max():.2g} mrad in any run; expected at least "
-            f"{1e3 * _LEAST_MOTION_RAD:g} mrad of one. Record the robot while it moves"
+            f"{1e3 * LEAST_MOTION_RAD:g} mrad of one. Record the robot while it moves"
         )
 
 

@@ -3,8 +3,10 @@
 Comes in: whole runs and their replays on the calibrated robot. Goes out: sentences, each with what was found, what was
 expected and what to do.
 
+- a joint that never moves, nor is asked to, in the fitted runs: what is said of its servo is not measured;
 - a joint that stands still while its target moves (it jams, or its motor is off);
 - friction that takes most of the motor's torque (it jams in every run);
+- a joint that the calibrated model replays worse than the nominal one (some runs were of another robot);
 - a stretch of a run in which a joint strays far more than elsewhere, beyond what its speed explains (links touch, a
   clamp slips, a joint jams for a while, gains or a load change).
 """
@@ -17,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from haloid.identify.calibration.fit import ServoFit
-from haloid.identify.calibration.lone_joint import KINDS
+from haloid.identify.calibration.lone_joint import KINDS, LEAST_MOTION_RAD
 from haloid.identify.calibration.spread import Spread
 from haloid.identify.replay import Replay, rms
 from haloid.recordings.recording import Recording
@@ -30,11 +32,31 @@ _STRETCH_S, _FEWEST, _MOVING_RAD = 5.0, 4, 0.02
 """A joint is compared over so many stretches, at least, in which its target moves by this much."""
 _UNUSUAL, _LEAST_RAD = 4.0, 0.01
 """Errors so many times their median over the stretches, and as large as this, are those of something else."""
+_WORSE, _LEAST_WORSE_RAD = 1.3, 0.001
+"""Errors so many times the nominal model's, and as large as this, are no improvement."""
 
 
-def doubts_of(fit: ServoFit, spread: Spread, recordings: Sequence[Recording], played: Sequence[Replay]) -> list[str]:
-    """`played` are the replays of `recordings` on the calibrated robot, those of held-out runs too."""
-    return [*_still(recordings), *_rubbing(fit), *_straying(spread, recordings, played)]
+def doubts_of(
+    fit: ServoFit,
+    spread: Spread,
+    recordings: Sequence[Recording],
+    played: Sequence[Replay],
+    judged: tuple[Sequence[Replay], Sequence[Replay]],
+) -> list[str]:
+    """`played` are the replays of `recordings` on the calibrated robot, those of held-out runs too; `judged` those that
+    the calibration is judged by, calibrated and nominal."""
+    straying = _straying(spread, recordings, played)
+    return [*_unmoved(fit), *_still(recordings), *_rubbing(fit), *straying, *worse_than_nominal(*judged)]
+
+
+def _unmoved(fit: ServoFit) -> list[str]:
+    still = [name for name, moved in zip(fit.joint_names, fit.moved, strict=True) if not moved]
+    if not still:
+        return []
+    return [
+        f"nothing is known of {', '.join(still)}: no target and no reading moves by {1e3 * LEAST_MOTION_RAD:g} mrad in "
+        "the runs that were fitted, and what is written is taken from the other servos. Add a run in which it moves"
+    ]
 
 
 def _still(recordings: Sequence[Recording]) -> list[str]:
@@ -56,6 +78,21 @@ def _rubbing(fit: ServoFit) -> list[str]:
         f"{fit.joint_names[j]} would rub with {friction[j]:.2g} N·m, {100 * friction[j] / effort[j]:.0f} % of its "
         "motor's torque. Is it jammed, or do links touch?"
         for j in np.flatnonzero(friction > _JAMMED * effort)
+    ]
+
+
+def worse_than_nominal(played: Sequence[Replay], nominal: Sequence[Replay]) -> list[str]:
+    ours, theirs = (rms(np.concatenate([one.error_rad for one in runs]), axis=0) for runs in (played, nominal))
+    worse = np.flatnonzero((ours > _WORSE * theirs) & (ours > _LEAST_WORSE_RAD))
+    if not len(worse):
+        return []
+    names = [
+        f"{played[0].joint_names[j]} ({1e3 * ours[j]:.1f} mrad rms, nominal {1e3 * theirs[j]:.1f})"
+        for j in sorted(worse, key=lambda j: -ours[j] / theirs[j])
+    ]
+    return [
+        f"the calibrated model replays {', '.join(names)} worse than the nominal one. Does a joint jam in one of the "
+        "runs, or was one recorded with other gains? Leave runs out one by one and compare"
     ]
 
 

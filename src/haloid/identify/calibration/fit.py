@@ -6,7 +6,8 @@ In these the one direction that a joint without gravity cannot see, all forces l
 are wide, and scale with the servo instead of being those of one robot, but for two: servos given the same gain are
 taken to be alike within 30 %, and rotors, which no firmware changes, to be the model's within 30 % where it names them
 (slow motion does not show them, and fast motion needs them). A start is found on a log grid; the delay, in which
-readings are least smooth, has a grid of its own.
+readings are least smooth, has a grid of its own. A joint that never moves, nor is asked to, is the prior's: its
+readings have no weight.
 """
 
 from __future__ import annotations
@@ -32,13 +33,16 @@ _NUDGE = 0.03
 """Wide enough to look across the edges of stick and slip."""
 _ROWS_ALIKE = 20
 """Residuals of neighbouring rows are alike: this many count as one."""
+_LEAST_LEFT_RAD = 1e-4
+"""Nothing is weighted as if a servo were known better: a joint that jams is met exactly by any friction."""
 _CLUSTER_S = 4.0
 """Residuals this far apart are taken to be independent."""
 _WEIGHT_STD = 0.02
 """Of the links' weight about the model's: the scale that all forces of a joint are known by."""
 _DAMPINGS = (0.1, 1.0, 10.0, 100.0)
 COARSE_DELAYS_S = np.array([0.0, 0.01, 0.02, 0.035, 0.05])
-_FINE_S = np.array([-0.005, 0.0, 0.005])
+_FINE_STEP_S = 0.005
+_FINE_S = _FINE_STEP_S * np.arange(3)
 
 Say = Callable[[str], None]
 
@@ -56,6 +60,8 @@ class ServoFit:
     delay_s: np.ndarray
     """(n,)"""
     delay_std_s: np.ndarray
+    moved: np.ndarray
+    """(n,) whether the data shows anything of the joint's servo."""
     kp_seen: np.ndarray
     """(n,) whether the data shows kp better than the other servos do."""
     converged: bool
@@ -127,7 +133,7 @@ def fit_servos(
     starts = np.repeat(z[None], len(COARSE_DELAYS_S), axis=0)
     delays = np.repeat(COARSE_DELAYS_S[:, None], n, axis=1)
     coarse = _levenberg_marquardt(few, starts, delays, wide, sigma, 8, "coarse", say)
-    best = _choose(coarse.cost, shared_delay)
+    best = _choose(coarse.cost, few.moved, shared_delay)
     z, delay = coarse.z[best, np.arange(n)], delays[best, np.arange(n)]
     common = _common_factor(z[:, 0] - np.log(recorded_kp), coarse.information[best, np.arange(n)])
     prior = _prior(common + np.log(recorded_kp), effort, armature, _PRIOR_STD[0])
@@ -135,11 +141,12 @@ def fit_servos(
     near = _levenberg_marquardt(windows, z[None], delay[None], prior, sigma, 4, "near", say)
     z = near.z[0]
     sigma = _left(windows, z, delay)  # of a good fit: data that a model meets well must outweigh the prior
-    delays = np.clip(delay + _FINE_S[:, None], 0.0, LONGEST_DELAY_S - 2 * windows.timestep_s)
+    latest = LONGEST_DELAY_S - 2 * windows.timestep_s - _FINE_S[-1]
+    delays = np.clip(delay - _FINE_STEP_S, 0.0, latest) + _FINE_S[:, None]
     fine = _levenberg_marquardt(
         windows, np.repeat(z[None], len(_FINE_S), axis=0), delays, prior, sigma, 6, "delay", say
     )
-    best = _choose(fine.cost, shared_delay)
+    best = _choose(fine.cost, windows.moved, shared_delay)
     delay = delays[best, np.arange(n)]
     last = _levenberg_marquardt(windows, fine.z[best, np.arange(n)][None], delay[None], prior, sigma, 8, "last", say)
     return _concluded(windows, last, delay, fine, delays, prior, shared_delay)
@@ -168,7 +175,7 @@ def _grid(windows: Windows, effort: np.ndarray, torque_nm: np.ndarray) -> tuple[
     squares = _mean_square(error, windows)
     best = np.argmin(squares, axis=0)
     joint = np.arange(len(effort))
-    return z[best, joint], np.sqrt(squares[best, joint] * _ROWS_ALIKE)
+    return z[best, joint], _scale_of(squares[best, joint], windows)
 
 
 @dataclass(frozen=True)
@@ -177,7 +184,6 @@ class _Descent:
     """(S, n, 5)"""
     cost: np.ndarray
     """(S, n)"""
-    rms: np.ndarray
     information: np.ndarray
     """(S, n, 5, 5) with the prior's."""
     scores: np.ndarray
@@ -226,8 +232,7 @@ def _levenberg_marquardt(
                 damping[s, j] = min(damping[s, j] * 30, 1e5)
         converged = cost.sum(axis=1).min() > before * (1 - 1e-3)
         say(f"{what}, iteration {iteration}, cost {cost.sum(axis=1).min():.5g}")
-    rms = sigma * np.sqrt(np.sum(residual**2, axis=(1, 2)) / windows.valid.sum())
-    return _Descent(z, cost, rms, information, scores, iteration - 1, converged)
+    return _Descent(z, cost, information, scores, iteration - 1, converged)
 
 
 def _scores(jacobian: np.ndarray, residual: np.ndarray, rows: int) -> np.ndarray:
@@ -274,12 +279,17 @@ def _mean_square(error: np.ndarray, windows: Windows) -> np.ndarray:
 def _left(windows: Windows, z: np.ndarray, delay_s: np.ndarray) -> np.ndarray:
     """(n,) the scale of what these servos leave of the readings."""
     error = simulate(windows, decode(z)[None], delay_s[None]) - windows.read_rad
-    return np.sqrt(_mean_square(error, windows)[0] * _ROWS_ALIKE)
+    return _scale_of(_mean_square(error, windows)[0], windows)
 
 
-def _choose(cost: np.ndarray, shared: bool) -> np.ndarray:
+def _scale_of(square: np.ndarray, windows: Windows) -> np.ndarray:
+    """(n,) what residuals are divided by; infinite where a joint does not move."""
+    return np.where(windows.moved, np.sqrt(np.maximum(square, _LEAST_LEFT_RAD**2) * _ROWS_ALIKE), np.inf)
+
+
+def _choose(cost: np.ndarray, moved: np.ndarray, shared: bool) -> np.ndarray:
     """(n,) which of the starts (S, n) each joint takes: its own best, or the one that is best for all."""
-    return np.full(cost.shape[1], np.argmin(cost.sum(axis=1))) if shared else np.argmin(cost, axis=0)
+    return np.where(moved & (not shared), np.argmin(cost, axis=0), np.argmin(cost.sum(axis=1)))
 
 
 def _common_factor(log_factor: np.ndarray, information: np.ndarray) -> float:
@@ -304,7 +314,7 @@ def _concluded(
     to_log[1:, 0] = 1.0  # log damping = log lag + log kp, and so on
     profile = np.repeat(fine.cost.sum(axis=1)[:, None], n, axis=1) if shared else fine.cost
     half_step_s = windows.timestep_s / 2  # a simulated servo acts on what it reads by so much earlier than a real one
-    delay_std = np.hypot(half_step_s, [_profile_std(delays[:, j], profile[:, j]) for j in range(n)])
+    delay_std = np.hypot(half_step_s, [profile_std(delays[:, j], profile[:, j]) for j in range(n)])
     log_std, seen = np.empty((n, len(KINDS))), np.empty(n, bool)
     for j in range(n):
         inverse = np.linalg.inv(last.information[0, j])
@@ -318,12 +328,21 @@ def _concluded(
         log_std[j] = np.sqrt(np.diag(to_log @ covariance @ to_log.T))
         seen[j] = inverse[0, 0] < 0.5 * _PRIOR_STD[0] ** 2
     return ServoFit(
-        windows.joint_names, decode(last.z[0]), log_std, delay, delay_std, seen, last.converged, last.iterations
+        windows.joint_names,
+        decode(last.z[0]),
+        log_std,
+        delay,
+        delay_std,
+        windows.moved,
+        seen,
+        last.converged,
+        last.iterations,
     )
 
 
-def _profile_std(delay_s: np.ndarray, cost: np.ndarray) -> float:
-    """From the curvature of the cost over the delays that were tried; at least the step between them."""
-    curvature = 2 * np.polyfit(delay_s, cost, 2)[0] if len(np.unique(delay_s)) > 2 else 0.0
-    step = float(np.median(np.diff(_FINE_S)))
-    return max(step / np.sqrt(12), 1 / np.sqrt(curvature)) if curvature > 0 else LONGEST_DELAY_S
+def profile_std(delay_s: np.ndarray, cost: np.ndarray) -> float:
+    """From the cost over the delays that were tried: its curvature, or its slope where no delay is the best; at least
+    the step between them."""
+    curve = np.polyfit(delay_s - delay_s[np.argmin(cost)], cost, 2)
+    known = max(np.sqrt(max(2 * curve[0], 0.0)), abs(curve[1]), 1 / LONGEST_DELAY_S)
+    return max(_FINE_STEP_S / np.sqrt(12), 1 / known)

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.signal import savgol_filter
 
 from haloid.engines.simulate import Simulator
+from haloid.errors import HaloidError
 from haloid.identify.data.usable import pieces
 from haloid.identify.replay import steps_of_row
 from haloid.recordings.recording import Recording
@@ -30,6 +31,8 @@ from haloid.recordings.recording import Recording
 KINDS = ("kp", "damping", "frictionloss", "armature", "effort")
 """The columns of a servo: N·m/rad, N·m·s/rad, N·m, kg·m², N·m."""
 LONGEST_DELAY_S = 0.1
+LEAST_MOTION_RAD = 0.01
+"""A joint that neither moves this much nor is asked to shows nothing of its servo."""
 _SMOOTHING_S = 0.3
 _LEAST_ROWS = 20
 
@@ -57,6 +60,12 @@ class Windows:
     """(W, L, n) what gravity and the other joints ask of a joint."""
     inertia: np.ndarray
     """(W, L, n) kg·m², without the rotor."""
+
+    @property
+    def moved(self) -> np.ndarray:
+        """(n,) whether a joint moves, or should."""
+        read = np.where(self.valid[:, :, None], self.read_rad, self.q0_rad[:, None])
+        return np.maximum(np.ptp(read, axis=(0, 1)), np.ptp(self.target_rad, axis=(0, 1))) >= LEAST_MOTION_RAD
 
     def livelier(self, count: int) -> Windows:
         """At most `count` of the windows: half of them evenly spread, half those whose targets move the fastest."""
@@ -88,6 +97,12 @@ def cut_windows(recordings: Sequence[Recording], simulator: Simulator, seconds: 
                 start, stop = piece.start + a, piece.start + b
                 v0 = velocity[a] if a > 0 else np.zeros(read.shape[1])
                 cut.append((target[before], read[start : stop + 1], v0, load[a:b], inertia[a:b]))
+    if not cut:
+        longest = max(piece.stop - piece.start for one in recordings for piece in pieces(one))
+        raise HaloidError(
+            f"the longest stretch without a gap has {longest} rows; expected at least {_LEAST_ROWS}. Record longer, or "
+            "without losses"
+        )
     rows, n = max(len(load) for *_, load, _ in cut), len(simulator.dof_joints)
     whole = Windows(
         joint_names=simulator.dof_joints,
