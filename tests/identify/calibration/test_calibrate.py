@@ -89,6 +89,8 @@ def test_words_of_refusals(arm: str):
     late = np.repeat(np.arange(6.0), 10)
     with pytest.raises(HaloidError, match="the longest stretch without a gap has 10 rows; expected at least 20"):
         calibrate([replace(shaken, time_s=shaken.time_s + late)], CalibrationSettings(held_out=0))
+    with pytest.raises(HaloidError, match="was recorded with kp 0 at elbow; expected a gain above 0"):
+        calibrate([replace(shaken, kp=np.array([900.0, 0.0, 900.0]))])
     with pytest.raises(HaloidError, match="was driven by torques; expected position targets"):
         calibrate([blank(arm, actuation="torque")])
     with pytest.raises(HaloidError, match="nothing to calibrate from"):

@@ -11,8 +11,9 @@ from tests.identify.arm import write_arm
 from tests.identify.calibration.worn import worn_runs
 
 from haloid.identify.calibration.calibrate import CalibrationSettings, calibrate
-from haloid.identify.calibration.doubts import worse_than_nominal
+from haloid.identify.calibration.doubts import worse_than_nominal, wrong_gains
 from haloid.identify.calibration.files import write_calibration
+from haloid.identify.calibration.fit import ServoFit
 from haloid.identify.replay import Replay
 
 RUNS, FAULTY = 4, 1
@@ -65,6 +66,15 @@ def test_a_calibration_that_is_worse_than_nominal_says_so():
     (doubt,) = worse_than_nominal(runs[:1], runs[1:])
     assert doubt.startswith("the calibrated model replays elbow (30.0 mrad rms, nominal 10.0) worse than the nominal")
     assert worse_than_nominal(runs[1:], runs[:1]) == []
+
+
+def test_one_wrong_gain_is_told_where_the_others_are_right():
+    servos = np.array([[60.0, 1, 1, 1, 1], [32.0, 1, 1, 1, 1], [21.0, 1, 1, 1, 1]])
+    known = np.ones(3, bool)
+    fit = ServoFit(("a", "b", "c"), servos, np.full((3, 5), 0.02), np.zeros(3), np.zeros(3), known, known, True, 1)
+    (told,) = wrong_gains(fit, np.array([60.0, 40.0, 20.0]))
+    assert told.startswith("b has a gain of 32 N·m/rad (30.8 to 33.3), not the 40 that was recorded, though other")
+    assert wrong_gains(fit, np.full(3, 998.0)) == []  # none is right: nothing is said of one
 
 
 def test_a_joint_that_never_moves_is_told_and_taken_from_the_others(arm: str, tmp_path: Path):

@@ -131,7 +131,7 @@ def calibrate(
         seconds=time.monotonic() - started,
     )
     played = [*replays["train"], *replays["heldout"]]
-    return replace(found, doubts=tuple(doubts_of(fit, spread, [*train, *held_out], played, found.judged)))
+    return replace(found, doubts=tuple(doubts_of(fit, recorded_kp, spread, [*train, *held_out], played, found.judged)))
 
 
 def split(recordings: Sequence[Recording], held_out: int | None) -> tuple[list[Recording], list[Recording]]:
@@ -187,6 +187,13 @@ def _check(recordings: Sequence[Recording]) -> None:
         if recording.support != "single":
             raise HaloidError(
                 f"{recording.name} was recorded in double support; expected a robot that nothing but its clamp touches"
+            )
+        if recording.kp is not None and not np.all(recording.kp > 0):
+            joint = int(np.argmin(recording.kp if recording.kp.ndim == 1 else recording.kp.min(axis=0)))
+            raise HaloidError(
+                f"{recording.name} was recorded with kp 0 at {recording.joint_names[joint]}; expected a gain above 0, "
+                "which need not be right: a position target does nothing without one. Where it is not known, give "
+                "haloid convert --gains model"
             )
     check_agreement(recordings)
     moved = np.max([np.ptp(recording.q_rad, axis=0) for recording in recordings], axis=0)

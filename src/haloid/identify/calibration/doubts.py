@@ -6,6 +6,7 @@ expected and what to do.
 - a joint that never moves, nor is asked to, in the fitted runs: what is said of its servo is not measured;
 - a joint that stands still while its target moves (it jams, or its motor is off);
 - friction that takes most of the motor's torque (it jams in every run);
+- a gain that is not the recorded one, where those of the other joints are;
 - a joint that the calibrated model replays worse than the nominal one (some runs were of another robot);
 - a stretch of a run in which a joint strays far more than elsewhere, beyond what its speed explains (links touch, a
   clamp slips, a joint jams for a while, gains or a load change).
@@ -22,6 +23,7 @@ from haloid.identify.calibration.fit import ServoFit
 from haloid.identify.calibration.lone_joint import KINDS, LEAST_MOTION_RAD
 from haloid.identify.calibration.spread import Spread
 from haloid.identify.replay import Replay, rms
+from haloid.identify.results.answer import NORMAL_95
 from haloid.recordings.recording import Recording
 
 _ASKED_RAD, _FOLLOWED = 0.1, 0.1
@@ -32,12 +34,15 @@ _STRETCH_S, _FEWEST, _MOVING_RAD = 5.0, 4, 0.02
 """A joint is compared over so many stretches, at least, in which its target moves by this much."""
 _UNUSUAL, _LEAST_RAD = 4.0, 0.01
 """Errors so many times their median over the stretches, and as large as this, are those of something else."""
+_GAIN_SHARE = 0.1
+"""A gain is the recorded one if it is within its 95 % interval or this share of it."""
 _WORSE, _LEAST_WORSE_RAD = 1.3, 0.001
 """Errors so many times the nominal model's, and as large as this, are no improvement."""
 
 
 def doubts_of(
     fit: ServoFit,
+    recorded_kp: np.ndarray,
     spread: Spread,
     recordings: Sequence[Recording],
     played: Sequence[Replay],
@@ -46,7 +51,8 @@ def doubts_of(
     """`played` are the replays of `recordings` on the calibrated robot, those of held-out runs too; `judged` those that
     the calibration is judged by, calibrated and nominal."""
     straying = _straying(spread, recordings, played)
-    return [*_unmoved(fit), *_still(recordings), *_rubbing(fit), *straying, *worse_than_nominal(*judged)]
+    about_servos = [*_rubbing(fit), *wrong_gains(fit, recorded_kp)]
+    return [*_unmoved(fit), *_still(recordings), *about_servos, *straying, *worse_than_nominal(*judged)]
 
 
 def _unmoved(fit: ServoFit) -> list[str]:
@@ -78,6 +84,20 @@ def _rubbing(fit: ServoFit) -> list[str]:
         f"{fit.joint_names[j]} would rub with {friction[j]:.2g} N·m, {100 * friction[j] / effort[j]:.0f} % of its "
         "motor's torque. Is it jammed, or do links touch?"
         for j in np.flatnonzero(friction > _JAMMED * effort)
+    ]
+
+
+def wrong_gains(fit: ServoFit, recorded_kp: np.ndarray) -> list[str]:
+    """Where most gains are the recorded ones; a recording may have none of them right."""
+    kp, half = fit.servos[:, 0], NORMAL_95 * fit.log_std[:, 0]
+    agrees = np.abs(np.log(kp / recorded_kp)) <= np.maximum(half, np.log(1 + _GAIN_SHARE))
+    if 2 * np.sum(agrees & fit.kp_seen) <= np.sum(fit.kp_seen):
+        return []
+    return [
+        f"{fit.joint_names[j]} has a gain of {kp[j]:.3g} N·m/rad ({kp[j] * np.exp(-half[j]):.3g} to "
+        f"{kp[j] * np.exp(half[j]):.3g}), not the {recorded_kp[j]:.3g} that was recorded, though other joints have "
+        "theirs. Is it wrong in the log, or is the motor weak?"
+        for j in np.flatnonzero(fit.kp_seen & ~agrees)
     ]
 
 
