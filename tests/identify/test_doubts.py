@@ -1,5 +1,6 @@
 """What should not be trusted is said by name: joints that jam or hit something, a clamp that slips, a wrong gain."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ import pytest
 from tests.identify.arm import ARM, SHAKE, lab_arm, write_arm
 
 from haloid.engines.physics import Column
-from haloid.identify.doubts import drag_of, rough_floor
+from haloid.identify.doubts import disagreement, drag_of, rough_floor, unusual_stretches
 from haloid.identify.results.answer import answer
 from haloid.identify.stages import Identification, Settings, identify
 from haloid.lab.aging import Aging
@@ -116,6 +117,28 @@ def test_a_clamp_that_slips_during_a_run_is_noticed(folder, sound, unloaded):
     assert "shoulder" in doubts_of(
         identify([unloaded], [slipped], SETTINGS), "stage 2: no model explains the readings of"
     )
+
+
+def test_where_a_clamp_slipped_is_told(folder, sound, unloaded):
+    """In one of two unloaded runs; the fit of both follows neither half of it."""
+    slipped = replace(run_of(folder, sound, 4, simulate=with_a_slip), name="slipped")
+    found = identify([unloaded, slipped], [run_of(folder, sound, 2, (BALL,))], SETTINGS)
+    assert not doubts_of(found, "stage 2") and found.stage1 is not None
+    (told,) = unusual_stretches(found.stage1, [unloaded, slipped], "stage 1")
+    assert told in found.doubts and told.startswith("stage 1: slipped is missed ")
+    between, after = (float(word) for word in re.findall(r"between ([\d.]+) and ([\d.]+) s", told)[0])
+    assert 3.5 < between < after < 8.0
+
+
+def test_fragments_that_disagree_are_told_where_nothing_else_is():
+    """As long as no joint and no stretch can be named."""
+
+    def fit_of(dispersion: float) -> Any:
+        return SimpleNamespace(problem=SimpleNamespace(dispersion=dispersion))
+
+    assert disagreement(fit_of(1.0), "stage 1") == []
+    (told,) = disagreement(fit_of(4.2), "stage 1")
+    assert told.startswith("stage 1: its fragments disagree about the robot 4.2 times as much as noise lets them")
 
 
 @pytest.mark.parametrize("factor", [0.8, 1.1])

@@ -4,6 +4,8 @@ Comes in: the fits of both stages. Goes out: sentences, each with what was found
 
 - a joint whose readings no model explains: residuals beyond its noise that last from row to row (a jammed joint, links
   that touch, a clamp that slips);
+- a stretch of a recording that is missed far more than the rest, though the joints as a whole are not;
+- where nothing else is said: fragments that disagree, so that their squares were divided by a dispersion;
 - a robot far outside its prior: a wrong gain of a joint looks like a wrong mass or CoM of what it carries;
 - friction and stiffness of a floor: a foot that slips or lifts makes jumps that no derivative sees;
 - a base that stage 2 moved away from stage 1's estimate. With δ the move, Σ₁ stage 1's covariance and Σ₂ stage 2's,
@@ -13,6 +15,7 @@ Comes in: the fits of both stages. Goes out: sentences, each with what was found
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import mujoco
@@ -22,11 +25,16 @@ from haloid.engines.physics import LINK_KINDS
 from haloid.identify.data.dataset import Dataset
 from haloid.identify.problem.unknowns import Unknowns
 from haloid.identify.solvers.fit import Fit
+from haloid.recordings.recording import Recording
 
 _LASTING = 0.3
 """Autocorrelation of a joint's residuals, from row to row, that noise does not have."""
 _MISSED_NOISES, _LEAST_NOISE_RAD = 1.3, 1e-4
 """A joint is missed when its residuals are this many times its noise, which counts as at least this much."""
+_UNUSUAL, _UNUSUAL_STDS = 1.3, 5.0
+"""Fragments missed this many times the usual (their median), and by so many standard deviations of what they scatter or
+of what independent noise does."""
+_NORMAL_MAD = 0.6745
 _FAR_STDS = 4.0
 """A parameter this many prior standard deviations from the data sheet."""
 _DRAGGED_STDS = 5.0
@@ -50,6 +58,43 @@ def misfit(fit: Fit, dataset: Dataset, stage: str) -> list[str]:
         f"{stage}: no model explains the readings of {shown}. Does a joint jam, do links touch, does the clamp slip, "
         "or are the gains of a joint not those of the recording? The error bars do not cover this. For simulated data, "
         "give --timestep as simulated"
+    ]
+
+
+def unusual_stretches(fit: Fit, recordings: Sequence[Recording], stage: str) -> list[str]:
+    """About stretches in which the robot was not the one it is elsewhere."""
+    fragments = fit.problem.fragments
+    squares = np.mean((fit.problem.readings(fit.z, fit.states) - fragments.readings) ** 2, axis=1)  # (B, n)
+    squares = squares / np.maximum(np.median(squares, axis=0), 1e-300)
+    size = squares.mean(axis=1)
+    usual = np.median(size)
+    scatter = max(np.median(np.abs(size - usual)) / _NORMAL_MAD, usual * np.sqrt(2 / fragments.readings[0].size))
+    unusual = size > max(_UNUSUAL**2 * usual, usual + _UNUSUAL_STDS * scatter)
+    found = []
+    for i, recording in enumerate(recordings):
+        which = unusual & (fragments.recording_index == i)
+        if not which.any():
+            continue
+        from_s, to_s = (recording.time_s[fragments.start_row[which] + n] for n in (0, fragments.rows))
+        joint = fit.unknowns.base.joints[int(np.argmax(squares[which].mean(axis=0)))]
+        found.append(
+            f"{stage}: {recording.title} is missed {np.sqrt(size[which].max() / usual):.1f} times as far as usual "
+            f"between {from_s.min():.1f} and {to_s.max():.1f} s (in {which.sum()} of "
+            f"{np.sum(fragments.recording_index == i)} fragments), most at {joint}. Did the clamp slip, did links "
+            "touch, or did a joint jam there? Leave that part out and compare"
+        )
+    return found
+
+
+def disagreement(fit: Fit, stage: str) -> list[str]:
+    """About recordings that no single robot explains, where nothing tells which part of them it is."""
+    dispersion = fit.problem.dispersion
+    if dispersion <= 1:
+        return []
+    return [
+        f"{stage}: its fragments disagree about the robot {dispersion:.1f} times as much as noise lets them (in "
+        "variance). A clamp that slips slowly, a joint that warms up, or friction that the model does not have looks "
+        "like this. Rows count so many times less for it, but error bars may still be too narrow"
     ]
 
 

@@ -219,15 +219,15 @@ def identify(
         stage2, count = run.find_payload(loaded_data, stage1, report("stage 2") if report else None)
         stage2 = replace(stage2, problem=replace(stage2.problem, workers=None))
     checks.check_informative(stage2, count)
-    found_doubts = doubts.misfit(stage2, loaded_data, "stage 2" if stage1 else "the loaded recordings")
+    stage = "stage 2" if stage1 else "the loaded recordings"
+    found_doubts = _doubts_about(stage2, loaded_data, loaded, stage)
     if stage1 is not None and unloaded_data is not None:
         drag = doubts.drag_of(stage2, count)
         if drag is not None:
             stage2 = replace(stage2, covariance=drag.factor * stage2.covariance)
+        far = [*doubts.beyond_prior(stage1, simulator.model), *doubts.rough_floor(stage1)]
         found_doubts = [
-            *doubts.misfit(stage1, unloaded_data, "stage 1"),
-            *doubts.beyond_prior(stage1, simulator.model),
-            *doubts.rough_floor(stage1),
+            *_doubts_about(stage1, unloaded_data, unloaded, "stage 1", far),
             *found_doubts,
             *([str(drag)] if drag is not None and drag.beyond_chance else []),
         ]
@@ -244,6 +244,13 @@ def identify(
         stage_seconds={"stage 1": seconds1, "stage 2": seconds - seconds1},
         doubts=tuple(found_doubts),
     )
+
+
+def _doubts_about(
+    fit: Fit, dataset: Dataset, recordings: Sequence[Recording], stage: str, further: Sequence[str] = ()
+) -> list[str]:
+    found = [*doubts.misfit(fit, dataset, stage), *doubts.unusual_stretches(fit, recordings, stage), *further]
+    return found or doubts.disagreement(fit, stage)
 
 
 def payload_patterns(settings: Settings) -> list[str]:
