@@ -109,6 +109,17 @@ def test_a_gyro_narrows_what_angles_say(runs):
     assert std_kg < told_kg < 1.05 * wide_kg
 
 
+def test_a_gyro_may_have_an_offset(runs):
+    simulator = simulator_of(runs[1])
+    physics = heavier_hand(simulator.nominal)
+    run = sensed(played(runs[1], simulator, physics, NOISE_RAD), simulator, physics, gyro_noise=GYRO_RAD_S)
+    off = replace(run, extra={name: values + 0.05 for name, values in run.extra.items()})
+    settings = replace(UNSURE, stages="one", residuals=("gyro",))
+    told = [answer(identify([], [one], settings)) for one in (run, off)]
+    np.testing.assert_allclose(*([*one.sensor_noise["gyro"].values()] for one in told), rtol=1e-6)
+    assert told[1].payload[0].mass_kg.value == pytest.approx(told[0].payload[0].mass_kg.value, rel=1e-6)
+
+
 def test_words_for_sensors_that_are_not_there(runs):
     bare = replace(runs[1], tau_nm=None, extra={})
     one = replace(UNSURE, stages="one")

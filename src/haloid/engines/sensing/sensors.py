@@ -142,11 +142,20 @@ class GyroSensor(Sensor):
     def channels(self, joints: Sequence[str]) -> list[str]:
         return [f"{self.link}.{axis}" for axis in _AXES]
 
+    @property
+    def columns(self) -> list[str]:
+        """Of a recording."""
+        return [f"gyro_{axis}:{self.link}" for axis in _AXES]
+
     def measured(self, recording: Recording, joints: Sequence[str]) -> np.ndarray:
-        return np.stack([recording.extra[f"gyro_{axis}:{self.link}"] for axis in _AXES], axis=1)
+        return np.stack([recording.extra[name] for name in self.columns], axis=1)
 
     def predict(self, simulator: Simulator, physics: Physics, rows: Rows) -> np.ndarray:
-        return np.einsum("btjx,btj->btx", self._axes_in_link(simulator.model, rows.q), rows.v)
+        return self.turn_rate(simulator.model, rows.q, rows.v)
+
+    def turn_rate(self, model: mujoco.MjModel, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(B, N, 3) for angles and speeds (B, N, n)."""
+        return np.einsum("btjx,btj->btx", self._axes_in_link(model, q), v)
 
     def slope(
         self, simulator: Simulator, physics: Physics, columns: Sequence[Column], rows: Rows

@@ -16,6 +16,7 @@ from haloid.engines.fragments import Fragments, cut
 from haloid.engines.sensing.sensors import LEAST_SENSOR_NOISE, sensors_of
 from haloid.engines.simulate import Simulator
 from haloid.errors import HaloidError
+from haloid.identify.data.gyro_offset import without_gyro_offsets
 from haloid.identify.data.standing import standing_states
 from haloid.identify.data.usable import HISTORY_ROWS, motion_of, noise_of, noise_rad, usable_starts
 from haloid.recordings.recording import Recording
@@ -161,7 +162,9 @@ def prepare(
             f"{fragments_per_recording} fragments of {rows} control steps were asked for; "
             f"expected at least 1 of at least {_LEAST_ROWS}"
         )
-    starts, states, disagreements, noises, joint_noises, least_noises = [], [], [], [], [], []
+    residuals = residuals or {}
+    sensors = sensors_of(list(residuals), recordings, simulator.model)
+    runs, starts, states, disagreements, noises, joint_noises, least_noises = [], [], [], [], [], [], []
     for recording in recordings:
         motion = motion_of(recording, simulator)
         usable = usable_starts(motion, simulator, rows)
@@ -183,9 +186,8 @@ def prepare(
         noises.append(noise_rad(motion))
         joint_noises.append([noise_of(scatter) for scatter in motion.scatter_rad.T])
         least_noises.append(motion.least_noise_rad)
-    timestep_s, residuals = simulator.model.opt.timestep, residuals or {}
-    sensors = sensors_of(list(residuals), recordings, simulator.model)
-    fragments = cut(recordings, starts, rows, simulator.dof_joints, timestep_s, HISTORY_ROWS, sensors)
+        runs.append(without_gyro_offsets(motion, sensors, simulator.model))
+    fragments = cut(runs, starts, rows, simulator.dof_joints, simulator.model.opt.timestep, HISTORY_ROWS, sensors)
     sensor_noise, told = _sensor_noise(fragments, residuals)
     disagreement = np.sqrt(np.mean(np.concatenate(disagreements) ** 2, axis=0))
     return Dataset(
