@@ -54,8 +54,12 @@ def test_the_example_of_a_calibration(in_user_folder: Path):
     assert found.gap_over_nominal < 0.3
     assert "shoulder_pan" in repr(found)
     found.save("out/arm")
-    played = haloid.replay("out/arm", found.found.held_out)
-    assert played[0].rms_rad == pytest.approx(found.found.judged[0][0].rms_rad, abs=1e-6)
+    for model in (found, "out/arm"):
+        played = haloid.replay(model, found.found.held_out[0])
+        assert played[0].rms_rad == pytest.approx(found.found.judged[0][0].rms_rad, abs=1e-6)
+    for call in (haloid.calibrate, lambda names: haloid.replay(found, names)):
+        with pytest.raises(haloid.HaloidError, match=r"recordings holds 'logs/arm-1\.csv'; expected recordings\."):
+            call("logs/arm-1.csv")
 
 
 def run_example(name: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import mujoco
 
+from haloid.api.logs import Recordings, recordings_of
 from haloid.api.models import Model, load_robot
 from haloid.api.notebook import framed
 from haloid.identify.calibration.calibrate import Calibration, CalibrationSettings
@@ -16,7 +17,6 @@ from haloid.identify.calibration.files import write_calibration
 from haloid.identify.replay import Replay, mean_rms
 from haloid.identify.replay import replay as play
 from haloid.outputs import atomic_directory
-from haloid.recordings.recording import Recording
 from haloid.report.calibration import TITLE, calibration_sections, lead, servo_table, summary_lines
 from haloid.report.html.page import render
 from haloid.report.html.parts import Table
@@ -74,7 +74,7 @@ class Calibrated:
 
 
 def calibrate(
-    recordings: Sequence[Recording],
+    recordings: Recordings,
     *,
     held_out: int | None = None,
     shared_delay: bool = False,
@@ -89,15 +89,20 @@ def calibrate(
         >>> arm.gap_over_nominal < 1
         True
     """
-    return Calibrated(fit_servos(recordings, CalibrationSettings(held_out, shared_delay), say))
+    return Calibrated(
+        fit_servos(recordings_of("recordings", recordings), CalibrationSettings(held_out, shared_delay), say)
+    )
 
 
-def replay(model: Model, recordings: Sequence[Recording]) -> list[Replay]:
+def replay(model: Model | Calibrated, recordings: Recordings) -> list[Replay]:
     """Plays the commands of whole recordings on a model, each from its first state; errors are in `rms_rad`.
+
+    `model` may also be what `calibrate` gave.
 
     Examples:
         >>> one, *_ = haloid.replay("out/result", haloid.read("logs/loaded-*.csv"))
         >>> one.rms_rad.shape
         (29,)
     """
-    return play(load_robot(model), recordings)
+    spec = model.spec() if isinstance(model, Calibrated) else load_robot(model)
+    return play(spec, recordings_of("recordings", recordings))

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from haloid.api.logs import Recordings, recordings_of
 from haloid.api.result import Live, Result
-from haloid.errors import HaloidError
 from haloid.identify import stages as identification
 from haloid.identify.results.answer import answer
 from haloid.identify.results.files import contents_of
 from haloid.identify.solvers.fit import Report
 from haloid.identify.stages import BASE_PARAMETERS, Settings
-from haloid.recordings.recording import Recording
-
-Recordings = Recording | Sequence[Recording]
 
 
 def identify(
@@ -91,7 +88,7 @@ def identify(
         iterations=iterations,
         seed=seed,
     )
-    bare, carrying = _recordings("unloaded", unloaded), _recordings("loaded", loaded)
+    bare, carrying = recordings_of("unloaded", unloaded), recordings_of("loaded", loaded)
     found = identification.identify(bare, carrying, settings, report)
     told = answer(found)
     return Result(contents_of(found, told, bare, carrying), live=Live(found, told, bare, carrying))
@@ -99,13 +96,3 @@ def identify(
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
-
-
-def _recordings(what: str, given: Recordings) -> tuple[Recording, ...]:
-    recordings = (given,) if isinstance(given, Recording) else tuple(given)
-    for one in recordings:
-        if not isinstance(one, Recording):
-            raise HaloidError(
-                f"{what} holds {str(one)!r}; expected recordings. Read them first: haloid.read('logs/{what}-*.csv')"
-            )
-    return recordings

@@ -25,6 +25,19 @@ from haloid.report.inspection import facts, inspection_sections, joints_table, l
 from haloid.report.screen import plain_text
 from haloid.robots.entries import DEFAULT_ROBOT, USUAL_CLAMP
 
+Recordings = Recording | Sequence[Recording]
+
+
+def recordings_of(what: str, given: Recordings) -> tuple[Recording, ...]:
+    """Of an argument of this name."""
+    recordings = (given,) if isinstance(given, Recording | str | Path) else tuple(given)
+    for one in recordings:
+        if not isinstance(one, Recording):
+            raise HaloidError(
+                f"{what} holds {str(one)!r}; expected recordings. Read them first: haloid.read('logs/{what}-*.csv')"
+            )
+    return recordings
+
 
 def read(files: str | Path | Iterable[str | Path], *, allow_gaps: bool = False) -> list[Recording]:
     """The recordings, or logs with their json beside them, of these names; `*` and `?` are wildcards.
