@@ -33,7 +33,7 @@ from haloid.skills.policies.deployed import DeployedPolicy
 from haloid.skills.task.robot import TrackedRobot, tracked_robot
 from haloid.skills.task.task import TaskConfig
 from haloid.skills.training.learning import TrainingConfig
-from haloid.skills.training.run_folder import finish
+from haloid.skills.training.run_folder import TrainingOutcome, finish
 from haloid.trajectories.motion import motion_of
 from haloid.trajectories.motion_export import write_motion
 from haloid.trajectories.mujoco_states import states_of
@@ -97,6 +97,8 @@ class ClipResult:
     """Of the trained policy's starts."""
     error_mm: float | None = None
     """The policy's E_g-mpjpe over all starts."""
+    own_iterations: int = 0
+    """Of a policy for this clip alone; 0: the common one was run."""
 
 
 def run(config: Clips, say: Callable[[str], None]) -> Outcome:
@@ -193,26 +195,31 @@ def _tracked(
             f"no clip of at most {config.longest:g} s is feasible, so there is nothing to learn. Give more: --longest S"
         )
     stems = {clip: Path(clip).name for clip in learned}
-    common = _policy(config, list(stems.values()), config.iterations, "policy", config.start, say)
+    common = finish(_train(config, list(stems.values()), config.iterations, "policy", config.start, say))
     measured = []
     for result in results:
         if result.clip in stems:
             stem = stems[result.clip]
             how = EvaluationConfig(starts=config.starts, seed=config.seed, motion=stem, delay_s=config.delay)
             say(f"running {result.clip}")
-            found = evaluate(DeployedPolicy(common), robot, how)
+            found, own_iterations = evaluate(DeployedPolicy(common), robot, how), 0
             if found.success_rate < TRACKED and config.own_iterations:
-                folder = f"policy-{stem}"
-                own = _policy(config, [stem], config.own_iterations, folder, common.parent, say, until=TRACKED)
+                name = f"policy-{stem}"
+                own = _train(config, [stem], config.own_iterations, name, common.parent, say, until=TRACKED)
                 say(f"running {result.clip} with a policy of its own")
-                found = evaluate(DeployedPolicy(own), robot, how)
+                found, own_iterations = evaluate(DeployedPolicy(finish(own)), robot, how), own.iterations
             error = found.error("e_g_mpjpe_mm")
-            result = replace(result, success=found.success_rate, error_mm=float("nan") if error is None else error.mean)
+            result = replace(
+                result,
+                success=found.success_rate,
+                error_mm=float("nan") if error is None else error.mean,
+                own_iterations=own_iterations,
+            )
         measured.append(result)
     return measured
 
 
-def _policy(
+def _train(
     config: Clips,
     stems: list[str],
     iterations: int,
@@ -220,8 +227,8 @@ def _policy(
     start: Path | None,
     say: Callable[[str], None],
     until: float | None = None,
-) -> Path:
-    """policy.onnx of a training on these clips, which goes on if it was stopped."""
+) -> TrainingOutcome:
+    """A training on these clips, which goes on if it was stopped."""
     folder = config.work / name
     task = TaskConfig(
         motions=tuple(str(config.work / f"{stem}.npz") for stem in stems),
@@ -230,7 +237,7 @@ def _policy(
         seed=config.seed,
     )
     learning = TrainingConfig(task, iterations=iterations, until=until)
-    return finish(train_or_resume(learning, folder, start, lambda text: say(f"{', '.join(stems)}: {text}")))
+    return train_or_resume(learning, folder, start, lambda text: say(f"{', '.join(stems)}: {text}"))
 
 
 def _row(result: ClipResult) -> dict[str, Any]:
@@ -246,7 +253,12 @@ def _table(results: list[ClipResult]) -> Table:
         told = what if result.feasible else "; ".join(result.lacking)
         played = "–" if result.played is None else f"{100 * result.played:.0f} %"
         success = "–" if result.success is None else f"{100 * result.success:.0f} %"
-        rows.append([result.clip, f"{result.seconds:.1f}", verdict, told, played, success])
-    columns = ["clip", "seconds", "feasible", "pelvis moved by, or the reason", "controller plays", "policy, starts"]
-    note = "The controller plays the mended clip without noise on the robot itself: the part that it gets through."
+        own = str(result.own_iterations) if result.own_iterations else "–"
+        rows.append([result.clip, f"{result.seconds:.1f}", verdict, told, played, own, success])
+    columns = ["clip", "seconds", "feasible", "pelvis moved by, or the reason", "controller plays"]
+    columns += ["own iterations", "policy, starts"]
+    note = (
+        "The controller plays the mended clip without noise on the robot itself: the part that it gets through. Own "
+        "iterations: of a policy for this clip alone, where the common one does not track it."
+    )
     return Table(columns, rows, note)
