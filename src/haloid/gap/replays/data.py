@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from haloid.errors import HaloidError
+from haloid.robots.entries import KNOWN_ROBOTS
 from haloid.skills.task.reference import CONTROL_HZ
 from haloid.skills.task.robot import TrackedRobot
 from haloid.trajectories.mujoco_states import qpos_of, qvel_of
@@ -78,6 +79,7 @@ def real_data(rollouts: Sequence[Rollout], robot: TrackedRobot, names: Sequence[
     if not rollouts:
         raise HaloidError("no rollout to learn from. Give files that haloid delta collect or haloid evaluate wrote")
     names = names or [f"rollout {number + 1}" for number in range(len(rollouts))]
+    check_one_robot(rollouts, names)
     parts, episodes = [], 0
     sources = [str(rollout.facts.get("motion", name)) for rollout, name in zip(rollouts, names, strict=True)]
     known = tuple(dict.fromkeys(sources))
@@ -93,9 +95,30 @@ def read_real_data(files: Sequence[Path], robot: TrackedRobot) -> RealData:
     return real_data([read_rollout(file) for file in files], robot, [str(file) for file in files])
 
 
+def check_one_robot(rollouts: Sequence[Rollout], names: Sequence[str]) -> None:
+    """Raise if some rollouts are of another robot than the others: what a simulator lacks is one robot's."""
+    for what, hint, values in (
+        ("stand-in", "the robot", [rollout.facts.get("stand_in") for rollout in rollouts]),
+        ("model_sha256", "its masses, gains or step", [rollout.model_sha256 for rollout in rollouts]),
+    ):
+        known = [(name, value) for name, value in zip(names, values, strict=True) if value is not None]
+        for name, value in known[1:]:
+            first, expected = known[0]
+            if value != expected:
+                raise HaloidError(
+                    f"{name}: its {what} is {str(value)[:12]}, and that of {first} is {str(expected)[:12]}: {hint} "
+                    "differed. Expected rollouts of one robot: learn a delta model for each"
+                )
+
+
 def check_fits(rollout: Rollout, robot: TrackedRobot, name: str) -> None:
     """Raise unless the rollout can be replayed on `robot`, with what is wrong and what to do."""
     trajectory, description = rollout.trajectory, robot.description
+    if {rollout.robot, description.name} <= set(KNOWN_ROBOTS) and rollout.robot != description.name:
+        raise HaloidError(
+            f"{name}: its robot is {rollout.robot}. Expected {description.name}, the robot that is simulated: give "
+            f"its rollouts, or simulate the other with --model {rollout.robot}"
+        )
     if trajectory.root_pos_w_m is None:
         raise HaloidError(
             f"{name}: the robot's root is not in it. Expected a floating robot: a delta model sees how the trunk moves"
