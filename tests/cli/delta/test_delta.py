@@ -32,6 +32,14 @@ def test_from_a_policy_of_two_motions_to_a_delta_model_by_ppo(tmp_path: Path, ca
         "both-stand": "stand",
         "both-wave": "wave",
     }
+    written = {file.name: file.read_bytes() for file in (tmp_path / "real").iterdir()}
+    assert delta("collect", "--policy", tmp_path / "both", "--stand-in", "twin", *few) == 0  # it was done
+    assert delta("collect", "--policy", tmp_path / "both", "--stand-in", "worn", *few, "--clips", 4) == 1
+    assert "was collected with other settings: stand_in twin (now worn), clips 3 (now 4). Give another" in said(capsys)
+    train(small_training("stand", motions=("stand", "wave"), iterations=1, seed=1), tmp_path / "new" / "both")
+    assert delta("collect", "--policy", tmp_path / "new" / "both", "--stand-in", "twin", *few) == 1
+    assert "both-stand.npz was collected with another policy than" in said(capsys)
+    assert written == {file.name: file.read_bytes() for file in (tmp_path / "real").iterdir()}
     learned = ("train", "--rollouts", tmp_path / "real", "-o", tmp_path / "delta")
     assert delta(*learned, "--iterations", 1) == 1
     assert "--iterations and --minutes are for --method ppo; the method is fast" in said(capsys)

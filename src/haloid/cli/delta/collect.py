@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,7 @@ def run(config: Collect) -> None:
     for number, (file, (policy, motion)) in enumerate(files.items(), start=1):
         if file.is_file():
             rollout = read_rollout(file)
-            _check_same(rollout, config, file)
+            _check_same(rollout, config, policy, file)
         else:
             with console.progress(f"Collecting {number} of {len(files)}: {file.stem}") as say:
                 rollout = _collect(policy, motion, config, say)
@@ -111,11 +112,22 @@ def _collect(path: Path, motion: str, config: Collect, say: Callable[[str], None
         return collect(DeployedPolicy(file), robot, config.robot, config.stand_in, settings, say, simulate)
 
 
-def _check_same(rollout: Rollout, config: Collect, file: Path) -> None:
+def _check_same(rollout: Rollout, config: Collect, policy: Path, file: Path) -> None:
     """A file that exists must be what was asked for."""
+    from haloid.skills.policies.open_policy import onnx_of
+
+    with onnx_of(policy) as onnx_file:
+        policy_sha256 = hashlib.sha256(onnx_file.read_bytes()).hexdigest()
+    if rollout.policy_sha256 != policy_sha256:
+        raise HaloidError(
+            f"{file} was collected with another policy than {policy} is now. Give another folder with -o, or remove "
+            "the file"
+        )
     wanted = {
         "stand_in": config.stand_in,
         "seed": config.seed,
+        "clips": config.clips,
+        "seconds": config.seconds,
         "target_noise_rad": config.target_noise,
         "disturbance": config.disturbance,
     }

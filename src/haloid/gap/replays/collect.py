@@ -172,6 +172,8 @@ def _rollout(
             "stand_in": names[1],
             "first_frames": [int(first[clip]) for clip, _ in kept],
             "seed": config.seed,
+            "clips": config.clips,
+            "seconds": config.seconds,
             "target_noise_rad": config.target_noise_rad,
             "disturbance": config.disturbance,
             "kp": robot.kp.tolist(),
