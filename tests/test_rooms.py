@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 """The rooms whose imports are limited. `view`, `api`, `bench` and `cli` come after all of them."""
 LAST = ("view", "api", "bench", "cli")
 """Each may import what comes before it, here and above."""
-HEAVY = {"torch": ("skills", "gap"), "rsl_rl": ("skills", "gap"), "mjlab": ("skills",), "jax": ("engines",)}
+HEAVY = {"torch": ("skills", "gap"), "rsl_rl": ("skills", "gap"), "mjlab": ("skills", "gap"), "jax": ("engines",)}
 """Packages, and the only rooms that import them (a benchmark of a peer may import that peer)."""
 MOST_FILES = 15
 

@@ -23,8 +23,8 @@ from haloid.skills.task.task import TaskConfig
 from haloid.skills.task.transforms import Now
 from haloid.skills.training.checkpoint import FILE
 from haloid.skills.training.learning import TrainingConfig
-from haloid.skills.training.run_config import Session, write_config
-from haloid.skills.training.run_folder import train
+from haloid.skills.training.run_config import Session, check_delta, write_config
+from haloid.skills.training.run_folder import resume, train
 
 
 def test_the_transform_makes_the_simulator_the_real_robot(robot):
@@ -65,9 +65,24 @@ def test_finetuning_begins_with_the_policy_and_refuses_what_does_not_fit(robot, 
     assert (tmp_path / "tuned" / "policy.pt").is_file()
     again = finetune(tmp_path / "policy", tmp_path / "delta", tmp_path / "tuned", iterations=1, threads=1)
     assert again.steps == 0  # it was done
+    longer = finetune(tmp_path / "policy", tmp_path / "delta", tmp_path / "tuned", iterations=2, threads=1)
+    assert (longer.iterations, longer.finished) == (2, True)
     save_delta(DeltaModel(replace(facts, model_sha256="other"), known_network(robot)), tmp_path / "other")
     with pytest.raises(HaloidError, match="corrects another simulator"):
         finetune(tmp_path / "policy", tmp_path / "other", tmp_path / "third", iterations=1)
     with pytest.raises(HaloidError, match="holds no training to go on from"):
         finetune(tmp_path / "delta", tmp_path / "delta", tmp_path / "third", iterations=1)
     assert not (tmp_path / "third").exists()
+    before = (tmp_path / "tuned" / FILE).read_bytes()
+    save_delta(DeltaModel(facts, known_network(robot, seed=5)), tmp_path / "another")
+    with pytest.raises(HaloidError, match="tuned was begun with another delta model: the content of its file differs"):
+        finetune(tmp_path / "policy", tmp_path / "another", tmp_path / "tuned", iterations=3)
+    with pytest.raises(HaloidError, match=r"tuned holds a fine-tuning .* Go on with it in that: haloid delta finetune"):
+        resume(tmp_path / "tuned", iterations=3)
+    with pytest.raises(HaloidError, match=r"tuned holds a training that began with .*policy, not with .*tuned\. Give"):
+        finetune(tmp_path / "tuned", tmp_path / "delta", tmp_path / "tuned", iterations=3)
+    with pytest.raises(HaloidError, match=r"policy holds a training that began with no policy, not with .*tuned"):
+        finetune(tmp_path / "tuned", tmp_path / "delta", tmp_path / "policy", iterations=3)
+    with pytest.raises(HaloidError, match="policy holds a training that no delta model corrects"):
+        check_delta(tmp_path / "policy", "ab")
+    assert (tmp_path / "tuned" / FILE).read_bytes() == before

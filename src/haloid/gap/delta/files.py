@@ -7,6 +7,7 @@ features (features.py) in, radians to add to the targets out.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -83,7 +84,7 @@ def save_delta(model: DeltaModel, path: Path) -> Path:
 
 def load_delta(path: Path) -> DeltaModel:
     """Nothing in the file is run."""
-    file = path / FILE if path.is_dir() else path
+    file = _file(path)
     if not file.is_file():
         raise HaloidError(f"{file} does not exist. Give the delta.pt that haloid delta train writes, or its folder")
     try:
@@ -103,6 +104,15 @@ def load_delta(path: Path) -> DeltaModel:
             f"{file} is not a delta model: {one_line(error)}. Expected the delta.pt that haloid delta train writes"
         ) from error
     return DeltaModel(facts, network.eval())
+
+
+def delta_sha256(path: Path) -> str:
+    """Of the file's content: which model it is, wherever it lies."""
+    return hashlib.sha256(_file(path).read_bytes()).hexdigest()
+
+
+def _file(path: Path) -> Path:
+    return path / FILE if path.is_dir() else path
 
 
 def check_delta_fits(model: DeltaModel, robot: TrackedRobot, path: Path) -> None:

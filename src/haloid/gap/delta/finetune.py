@@ -12,7 +12,7 @@ from pathlib import Path
 
 from haloid.errors import HaloidError
 from haloid.gap.delta.action import DeltaAction, DeltaTransform
-from haloid.gap.delta.files import check_delta_fits, load_delta
+from haloid.gap.delta.files import DeltaModel, check_delta_fits, delta_sha256, load_delta
 from haloid.gap.delta.learn import correction_of
 from haloid.skills.task.environment import STEP_S
 from haloid.skills.task.robot import tracked_robot
@@ -20,7 +20,7 @@ from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.skills.task.transforms import Transform
 from haloid.skills.training.checkpoint import FILE
 from haloid.skills.training.learning import Iteration, TrainingConfig
-from haloid.skills.training.run_config import read_config
+from haloid.skills.training.run_config import read_config, read_session
 from haloid.skills.training.run_folder import TrainingOutcome, resume, train
 
 SUBSTEPS = 4
@@ -41,13 +41,27 @@ def finetune(
     config = tuning_config(policy, iterations, threads)
     model = load_delta(delta)
     check_delta_fits(model, tracked_robot(config.task.model, timestep_s=STEP_S / SUBSTEPS), delta)
+    action = action_model(model, delta)
+    return train_on(
+        policy,
+        config,
+        folder,
+        (DeltaTransform(action),),
+        minutes=minutes,
+        on_iteration=on_iteration,
+        delta_sha256=delta_sha256(delta),
+    )
+
+
+def action_model(model: DeltaModel, path: Path) -> DeltaAction:
+    """The model as a delta action, which is what targets can be corrected with."""
     action = correction_of(model)
     if not isinstance(action, DeltaAction):
         raise HaloidError(
-            f"{delta} is a delta dynamics model, which changes states and not targets. Expected a delta action model: "
+            f"{path} is a delta dynamics model, which changes states and not targets. Expected a delta action model: "
             "haloid delta train --method fast"
         )
-    return train_on(policy, config, folder, (DeltaTransform(action),), minutes=minutes, on_iteration=on_iteration)
+    return action
 
 
 def train_on(
@@ -59,10 +73,20 @@ def train_on(
     minutes: float | None = None,
     on_iteration: Callable[[Iteration], None] = lambda _: None,
     simulate: Simulate = Simulation,
+    delta_sha256: str | None = None,
 ) -> TrainingOutcome:
     """Training goes on from `policy`'s networks with whatever `transforms` do between policy and servos."""
     if (folder / FILE).is_file():
-        return resume(folder, minutes=minutes, on_iteration=on_iteration, transforms=transforms, simulate=simulate)
+        check_same_policy(folder, policy)
+        return resume(
+            folder,
+            minutes=minutes,
+            iterations=config.iterations,
+            on_iteration=on_iteration,
+            transforms=transforms,
+            simulate=simulate,
+            delta_sha256=delta_sha256,
+        )
     return train(
         config,
         folder,
@@ -71,7 +95,18 @@ def train_on(
         on_iteration=on_iteration,
         transforms=transforms,
         simulate=simulate,
+        delta_sha256=delta_sha256,
     )
+
+
+def check_same_policy(folder: Path, policy: Path) -> None:
+    """A fine-tuning that goes on is of the policy that it began with."""
+    begun_with = read_session(folder).warm_start
+    if begun_with != str(policy.resolve()):
+        raise HaloidError(
+            f"{folder} holds a training that began with {begun_with or 'no policy'}, not with {policy}. Give that "
+            "policy, or another folder with -o"
+        )
 
 
 def tuning_config(policy: Path, iterations: int, threads: int) -> TrainingConfig:

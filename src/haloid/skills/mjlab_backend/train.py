@@ -11,7 +11,7 @@ trainings on the CPU also have: several motions in one policy, and a curriculum.
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,6 +37,7 @@ from haloid.skills.training.curriculum import Curriculum
 from haloid.skills.training.learning import TrainingConfig
 from haloid.skills.training.run_config import (
     Session,
+    check_delta,
     check_model,
     read_config,
     read_session,
@@ -50,6 +51,12 @@ RUNS = "mjlab"
 """The folder of mjlab's own files in the output folder."""
 SAVE_EVERY = 500
 """Iterations."""
+Change = Callable[[ManagerBasedRlEnvCfg], None]
+"""What else becomes of mjlab's environment before it is built."""
+
+
+def unchanged(env: ManagerBasedRlEnvCfg) -> None:
+    pass
 
 
 class GpuNotFoundError(HaloidError):
@@ -73,16 +80,27 @@ class MjlabOutcome:
 
 
 def train_with_mjlab(
-    config: TrainingConfig, folder: Path, *, gpu_ids: tuple[int, ...] = (), save_every: int = SAVE_EVERY
+    config: TrainingConfig,
+    folder: Path,
+    *,
+    gpu_ids: tuple[int, ...] = (),
+    save_every: int = SAVE_EVERY,
+    warm_start: Path | None = None,
+    change: Change = unchanged,
+    delta_sha256: str | None = None,
 ) -> MjlabOutcome:
-    """Trains from the beginning to the last iteration; mjlab prints its progress."""
+    """Trains from the beginning to the last iteration; mjlab prints its progress. `warm_start` is the folder of
+    another training with mjlab, whose networks this one begins with; `change` and what it changes are not kept, but for
+    the hash of a delta model."""
     _check(config, gpu_ids)
     if (folder / RUNS).exists():
         raise HaloidError(f"{folder} holds a training already. Go on with it: haloid train --resume {folder}")
-    config = whole_paths(config)
+    config, begun = whole_paths(config), None if warm_start is None else last_checkpoint(warm_start)
     folder.mkdir(parents=True, exist_ok=True)
-    write_config(folder, config, Session("mjlab", gpu_ids=gpu_ids))
-    return _launch(config, folder, gpu_ids, save_every, last=None)
+    begun_with = None if warm_start is None else str(warm_start.resolve())
+    write_config(folder, config, Session("mjlab", None, begun_with, gpu_ids, delta_sha256=delta_sha256))
+    last = None if begun is None else _first_checkpoint(begun, folder)
+    return _launch(config, folder, gpu_ids, save_every, last, change)
 
 
 def resume_with_mjlab(
@@ -92,12 +110,15 @@ def resume_with_mjlab(
     model: str | None = None,
     gpu_ids: tuple[int, ...] = (),
     save_every: int = SAVE_EVERY,
+    change: Change = unchanged,
+    delta_sha256: str | None = None,
 ) -> MjlabOutcome:
     """Continues from the last checkpoint up to `iterations` in total (default: the number it was started with).
 
     `model` says where the robot's file is now, if it was moved.
     """
-    last, begun = _last_checkpoint(folder), read_config(folder)
+    last, begun = last_checkpoint(folder), read_config(folder)
+    check_delta(folder, delta_sha256)
     task = replace(begun.task, model=model or begun.task.model)
     config = whole_paths(replace(begun, task=task, iterations=iterations or begun.iterations))
     check_model(folder, config.task.model)
@@ -110,7 +131,7 @@ def resume_with_mjlab(
         )
     if config != begun:
         write_config(folder, config, read_session(folder))
-    return _launch(replace(config, iterations=config.iterations - done), folder, gpu_ids, save_every, last)
+    return _launch(replace(config, iterations=config.iterations - done), folder, gpu_ids, save_every, last, change)
 
 
 def _check(config: TrainingConfig, gpu_ids: tuple[int, ...]) -> None:
@@ -147,12 +168,18 @@ def env_cfg_of(config: TrainingConfig, motion_file: Path) -> ManagerBasedRlEnvCf
 
 
 def _launch(
-    config: TrainingConfig, folder: Path, gpu_ids: tuple[int, ...], save_every: int, last: Path | None
+    config: TrainingConfig,
+    folder: Path,
+    gpu_ids: tuple[int, ...],
+    save_every: int,
+    last: Path | None,
+    change: Change,
 ) -> MjlabOutcome:
     task, folder = config.task, folder.resolve()
     motion = load_motion(task.motions[0], robot=robot_of_model(task.model), repaired=task.repair)
     env = env_cfg_of(config, write_motion(motion, folder / f"{Path(task.motions[0]).stem}.npz"))
     env.scene.num_envs, env.sim.nan_guard.output_dir = task.robots, str(folder / "nan")
+    change(env)
     agent = runner_cfg(replace(config.learner, critic_first=0) if config.ppo is None else config.ppo)
     agent.experiment_name, agent.seed = RUNS, task.seed
     agent.max_iterations, agent.save_interval = config.iterations, save_every
@@ -177,7 +204,7 @@ def _write_actions(config: TrainingConfig, motion: Motion, folder: Path) -> str:
     return str(file)
 
 
-def _last_checkpoint(folder: Path) -> Path:
+def last_checkpoint(folder: Path) -> Path:
     """Of the newest run that has one; runs are named by date, checkpoints by iteration."""
     checkpoints = list((folder / RUNS).glob("*/model_*.pt"))
     if not checkpoints:
@@ -185,12 +212,22 @@ def _last_checkpoint(folder: Path) -> Path:
     return max(checkpoints, key=lambda path: (path.parent.name, _iteration(path)))
 
 
+def _first_checkpoint(begun: Path, folder: Path) -> Path:
+    """The networks of another training, as those before the first iteration of this one."""
+    state = torch.load(begun, weights_only=False, map_location="cpu")
+    file = folder / RUNS / "0-start" / "model_-1.pt"  # older than any run, which are named by date
+    file.parent.mkdir(parents=True)
+    with atomic_file(file) as beside:
+        torch.save({**state, "iter": -1, "infos": {}}, beside)
+    return file
+
+
 def _iteration(checkpoint: Path) -> int:
     return int(checkpoint.stem.removeprefix("model_"))
 
 
 def _collect(folder: Path) -> MjlabOutcome:
-    last = _last_checkpoint(folder)
+    last = last_checkpoint(folder)
     for name in (POLICY, ONNX):
         with atomic_file(folder / name) as beside:
             shutil.copyfile(last.parent / name, beside)

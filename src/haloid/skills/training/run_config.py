@@ -33,6 +33,8 @@ class Session:
     gpu_ids: tuple[int, ...] = ()
     model_sha256: str | None = None
     """Of the training model's file; None for a robot of this package."""
+    delta_sha256: str | None = None
+    """Of the delta model's file that corrects the simulator; None: the simulator is as it is."""
 
 
 def whole_paths(config: TrainingConfig) -> TrainingConfig:
@@ -105,6 +107,27 @@ def check_model(folder: Path, model: str) -> None:
             f"{model} is not the model that {folder} was trained on: its content has changed. Give that model with "
             f"--model FILE, or train on this one into another folder: --warm-start {folder}"
         )
+
+
+def check_delta(folder: Path, delta_sha256: str | None) -> None:
+    """A training goes on in the simulator that it was started in: with the same delta model, or with none."""
+    expected = read_session(folder).delta_sha256
+    if expected == delta_sha256:
+        return
+    if expected is None:
+        raise HaloidError(
+            f"{folder} holds a training that no delta model corrects. Expected a folder for the fine-tuning alone: "
+            "give another one with -o"
+        )
+    if delta_sha256 is None:
+        raise HaloidError(
+            f"{folder} holds a fine-tuning in a simulator that a delta model corrects. Go on with it in that: "
+            f"haloid delta finetune --policy POLICY --delta DELTA -o {folder}"
+        )
+    raise HaloidError(
+        f"{folder} was begun with another delta model: the content of its file differs. Give that model, or another "
+        "folder with -o"
+    )
 
 
 def _sha256(model: str) -> str | None:

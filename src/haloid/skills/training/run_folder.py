@@ -24,6 +24,7 @@ from haloid.skills.training.checkpoint import FILE, load_checkpoint, save_checkp
 from haloid.skills.training.learning import Iteration, Training, TrainingConfig
 from haloid.skills.training.run_config import (
     Session,
+    check_delta,
     check_model,
     read_config,
     read_session,
@@ -58,9 +59,10 @@ def train(
     on_iteration: Callable[[Iteration], None] = lambda _: None,
     transforms: tuple[Transform, ...] = (),
     simulate: Simulate = Simulation,
+    delta_sha256: str | None = None,
 ) -> TrainingOutcome:
     """Train from the beginning into a folder that holds no training yet; `transforms` and `simulate` are not
-    kept in it."""
+    kept in it, but for the hash of the delta model that is among them."""
     refuse_training(folder)
     config = whole_paths(config)
     training = Training(config, transforms, simulate)
@@ -69,7 +71,7 @@ def train(
         training.warm_start(*best_networks(begun), float(begun["level"]))
     folder.mkdir(parents=True, exist_ok=True)
     begun_with = None if warm_start is None else str(warm_start.resolve())
-    write_config(folder, config, Session("cpu", minutes, begun_with))
+    write_config(folder, config, Session("cpu", minutes, begun_with, delta_sha256=delta_sha256))
     return _run(training, folder, [], minutes, on_iteration)
 
 
@@ -90,6 +92,7 @@ def resume(
     on_iteration: Callable[[Iteration], None] = lambda _: None,
     transforms: tuple[Transform, ...] = (),
     simulate: Simulate = Simulation,
+    delta_sha256: str | None = None,
 ) -> TrainingOutcome:
     """Go on with a training from its last checkpoint, up to `iterations` in total or a trial's success of `until`
     (default: what it was started with).
@@ -98,6 +101,7 @@ def resume(
     """
     state = load_checkpoint(folder)
     config = begun = read_config(folder)
+    check_delta(folder, delta_sha256)
     if iterations is not None:
         config = replace(config, iterations=iterations)
     if until is not None:
