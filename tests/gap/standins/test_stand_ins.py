@@ -1,5 +1,6 @@
 """Stand-ins differ from the model in the ways that their modules say, and in no other."""
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -9,7 +10,9 @@ from haloid.errors import HaloidError
 from haloid.gap.replays.simulator import Simulator, States
 from haloid.gap.standins.linkage import Linkage, ankle_linkage
 from haloid.gap.standins.named import STAND_INS, stand_in
+from haloid.skills.evaluation.genesis import GenesisSimulation
 from haloid.skills.task.robot import TrackedRobot, tracked_robot
+from haloid.skills.task.simulation import Simulation
 
 
 def standing(robot: TrackedRobot, number: int = 1) -> States:
@@ -66,6 +69,37 @@ def test_the_same_stand_in_twice_is_the_same_robot():
     first, again = (after(stand_in("twin"), states, told) for _ in range(2))
     assert np.array_equal(first, again)
     assert np.array_equal(first[0], first[2])
+
+
+class PlayedByMujoco:
+    """Answers as Genesis's process does, with MuJoCo's steps."""
+
+    simulator = "mujoco in another place"
+
+    def __init__(self, robot: TrackedRobot) -> None:
+        self._model, self._data = robot.model, mujoco.MjData(robot.model)
+
+    def step(self, target_rad: np.ndarray, steps: int, put: tuple[np.ndarray, np.ndarray] | None = None):
+        data = self._data
+        if put is not None:
+            data.qpos[:], data.qvel[:] = put[0][0], put[1][0]
+        data.ctrl[:] = target_rad[0]
+        mujoco.mj_step(self._model, data, steps)
+        return data.qpos[None].copy(), data.qvel[None].copy()
+
+
+def test_the_twins_motors_are_the_same_in_a_simulator_elsewhere():
+    robot = stand_in("genesis-twin")
+    here, there = Simulation(robot, 1, 1), GenesisSimulation(robot, 1, 1, PlayedByMujoco(robot))  # type: ignore[arg-type]
+    states, everyone, told = standing(robot), np.arange(1), standing(robot).held_rad.copy()
+    for simulation in (here, there):
+        simulation.put(everyone, states.qpos, states.qvel)
+    for step in range(5):
+        told += 0.05 * np.cos(step + np.arange(told.shape[1]))
+        for simulation in (here, there):
+            simulation.drive([(told.copy(), 10)])
+    assert np.abs(here.qvel).max() > 0.1
+    assert np.array(there.qpos) == pytest.approx(np.array(here.qpos), abs=1e-7)
 
 
 def test_an_unknown_stand_in_is_refused():

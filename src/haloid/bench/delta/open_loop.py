@@ -33,7 +33,7 @@ HEADLINES = {
     "identification + fast": "both",
 }
 PARTS = ("identification", "ASAP fast", "identification + fast")
-DELTA_ACTION_WINS = ("twin", "genesis")
+DELTA_ACTION_WINS = ("twin", "genesis", "genesis-twin")
 """Stand-ins with a gap that no parameter expresses."""
 
 

@@ -34,8 +34,8 @@ class Collect:
     policy: tuple[Path, ...] = ()
     """Policies: ONNX files, policy.pt, or folders of trainings."""
     stand_in: str = "twin"
-    """nominal, twin (a gap that no parameter expresses), worn (one that parameters do express) or genesis (another
-    simulator, which make genesis sets up)."""
+    """nominal, twin (a gap that no parameter expresses), worn (one that parameters do express), genesis (another
+    simulator, which make genesis sets up) or genesis-twin (the twin's motors in that simulator)."""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = tyro.MISSING
     """Folder for the rollouts."""
     robot: str = DEFAULT_ROBOT

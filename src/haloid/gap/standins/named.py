@@ -53,6 +53,12 @@ STAND_INS = {
         "delta action, as in ASAP; parameters cannot express contacts, and both together are at least as good",
         _genesis,
     ),
+    "genesis-twin": StandIn(
+        "the twin's motors and linkages on a robot that Genesis moves",
+        twin,
+        "delta action, as on the twin: what Genesis adds is small; both together are at least as good",
+        _genesis,
+    ),
 }
 
 
