@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from tests.skills.mjlab_scene import ROBOTS, MjlabScene, states_near, tensor
 from haloid.errors import HaloidError
 from haloid.gap.delta.action import DeltaAction
 from haloid.gap.delta.files import DeltaModel, delta_facts, save_delta
-from haloid.gap.delta.in_mjlab import corrected_by, finetune_with_mjlab
+from haloid.gap.delta.in_mjlab import CorrectedAction, corrected_by, finetune_with_mjlab
 from haloid.gap.replays.simulator import States
 from haloid.motions.load import load_motion
 from haloid.skills.mjlab_backend.task import tracking_env_cfg
@@ -42,7 +43,7 @@ def test_targets_are_those_of_the_corrected_simulator_on_the_cpu(robot, delta, t
     motion, cfg = load_motion("stand"), tracking_env_cfg(randomisation="none", play=True)
     corrected_by(delta)(cfg)
     scene = MjlabScene(cfg, write_motion(motion, tmp_path / "stand.npz"), ROBOTS)
-    term = scene.env.action_manager.get_term("joint_pos")
+    term = cast(CorrectedAction, scene.env.action_manager.get_term("joint_pos"))
     action = DeltaAction(known_network(robot), robot.default_joint_pos_rad)
     sent_rad = None
     for seed in range(2):
