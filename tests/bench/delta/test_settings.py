@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 pytest.importorskip("rsl_rl")
 pytest.importorskip("mjbatch")
 
-from haloid.bench.delta.closed_loop import USES, AsapClosedLoop, run
+from haloid.bench.delta.closed_loop import TABLE_IV, USES, AsapClosedLoop, _outcome, run
 from haloid.bench.delta.open_loop import METHODS, AsapOpenLoop, methods_on
 from haloid.bench.delta.open_loop import run as run_open_loop
 from haloid.bench.delta.variants import first_clips
@@ -24,6 +24,18 @@ def test_an_unknown_use_is_refused_before_anything_is_made(tmp_path):
     with pytest.raises(HaloidError, match=f"there is no use magic. Choose of: {', '.join(USES)}"):
         run(config, lambda text: None)
     assert not (tmp_path / "folder").exists()
+
+
+def test_a_training_that_kept_the_networks_it_began_with_is_said_to_be_vanilla():
+    def row(use: str, error: float) -> dict:
+        errors = {name: error for name in TABLE_IV} | {f"{name}_95": 0.1 for name in TABLE_IV}
+        return {"use": use, "motion": "squat", "success": 1.0, "loop_cpu_min": {"collect": 1.0}, **errors}
+
+    config = AsapClosedLoop(motions=("squat",))
+    found = _outcome(config, [row("vanilla", 2.0), row("ASAP", 1.0), row("fixed-point", 2.0), row("trained-on", 2.0)])
+    assert [note.split(":")[0] for note in found.notes[2:]] == ["trained-on is vanilla"]
+    assert all(target.met for target in found.targets)
+    assert not _outcome(config, [row("vanilla", 1.0), row("ASAP", 2.0)]).targets[0].met
 
 
 def test_first_clips_are_of_every_motion_and_the_rest_are_the_others():
