@@ -28,13 +28,18 @@ class Target:
     limit: float
     at_least: bool = False
     """Whether `found` should be at least (instead of at most) `limit`."""
+    strictly: bool = False
+    """Whether `limit` itself misses: better than another is more than a tie."""
 
     @property
     def met(self) -> bool:
+        if self.strictly and self.found == self.limit:
+            return False
         return self.found >= self.limit if self.at_least else self.found <= self.limit
 
     def __str__(self) -> str:
-        relation = "at least" if self.at_least else "at most"
+        relations = ("above", "below") if self.strictly else ("at least", "at most")
+        relation = relations[0 if self.at_least else 1]
         return f"{'met' if self.met else 'MISSED'}: {self.what} {self.found:.3g} (target {relation} {self.limit:g})"
 
 

@@ -78,7 +78,7 @@ def run(config: Real, say: Callable[[str], None]) -> Outcome:
     best_alone = min(headline["identified_over_nominal"], headline["operator_over_nominal"])
     targets = [
         Target("operator over nominal", headline["operator_over_nominal"], 0.6),
-        Target("both over the better of the two", headline["both_over_nominal"] / best_alone, 1.0),
+        Target("both over the better of the two", headline["both_over_nominal"] / best_alone, 1.0, strictly=True),
     ]
     return Outcome(headline, rows, [table], targets)
 
