@@ -1,6 +1,8 @@
 """A small dataset: seeded, resumable, whole parts, and pairs that are what they say."""
 
 import json
+import logging
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,6 +99,40 @@ def test_another_dataset_is_not_mixed_in(folder: Path):
     with pytest.raises(HaloidError) as caught:
         generate(folder, replace(SMALL, frames=13))
     assert_words(str(caught.value), "other settings", "frames 12 (now 13)", "another folder")
+
+
+def test_parts_of_two_kinds_are_not_mixed(folder: Path, tmp_path: Path):
+    with pytest.raises(HaloidError) as caught:
+        generate(folder, SMALL, "parquet")
+    assert_words(str(caught.value), "holds 2 parts as npz", "--format npz", "another folder")
+    copied = Path(shutil.copytree(folder, tmp_path / "copied"))
+    (copied / "part-00001.parquet").write_bytes(b"")
+    with pytest.raises(HaloidError, match="holds part-00001 as npz and as parquet"):
+        load_dataset(copied)
+
+
+def test_a_generation_that_was_stopped_is_told(folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    copied = Path(shutil.copytree(folder, tmp_path / "copied"))
+    (copied / "part-00001.npz").unlink()
+    with caplog.at_level(logging.WARNING):
+        assert len(load_dataset(copied).pairs) == 4
+    assert_words(caplog.text, "holds 4 of the 8 sequences", "run the generation again")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"sequences": 0}, "--sequences is 0; expected at least 1"),
+        ({"seed": -1}, "--seed is -1; expected 0 or more"),
+        ({"payloads_kg": (1.0, np.nan)}, "--payloads-kg is (1.0, nan); expected masses of 0 kg or more"),
+        ({"rates_hz": ()}, "--rates-hz is (); expected one rate or more"),
+        ({"rates_hz": (77.0,)}, "a rate of 77 Hz; expected one whose period is a whole number of milliseconds"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict, words: str):
+    with pytest.raises(HaloidError) as caught:
+        DatasetSettings(**settings)
+    assert_words(str(caught.value), words)
 
 
 def test_parquet_holds_the_same(dataset: Dataset, tmp_path: Path):

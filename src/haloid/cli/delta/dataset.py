@@ -10,6 +10,7 @@ import tyro
 
 from haloid.cli import console
 from haloid.cores import usable_cores
+from haloid.errors import HaloidError
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ def run(config: Dataset) -> None:
         return
     from haloid.gap.dataset.generate import DatasetSettings, generate
 
+    if config.workers is not None and config.workers < 1:
+        raise HaloidError(f"--workers is {config.workers}; expected at least 1")
     settings = DatasetSettings(
         sequences=config.sequences,
         frames=config.frames,
@@ -68,7 +71,7 @@ def run(config: Dataset) -> None:
             config.out,
             settings,
             config.format,
-            config.workers or usable_cores(),
+            usable_cores() if config.workers is None else config.workers,
             lambda done, parts: say(f"{done} of {parts} parts", done=done / parts),
         )
     _told(config.out, settings.sequences, settings.sequences * settings.frames)

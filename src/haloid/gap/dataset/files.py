@@ -7,7 +7,9 @@ people. `part-00000.npz` (or `.parquet`) holds the frames of many sequences, one
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +27,7 @@ FORMAT = "haloid-gap-dataset-1"
 CARD = "card.json"
 FileKind = Literal["npz", "parquet"]
 MOST_BYTES = 2_000_000_000
+_LOG = logging.getLogger(__name__)
 
 FRAMES = {
     "real_dof_positions_cmd": "rad, position target from this frame to the next",
@@ -96,6 +99,11 @@ def part_file(folder: Path, index: int, kind: FileKind) -> Path:
     return folder / f"part-{index:05d}.{kind}"
 
 
+def part_files(folder: Path) -> list[Path]:
+    """All parts that are there, of both kinds."""
+    return sorted([*folder.glob("part-*.npz"), *folder.glob("part-*.parquet")])
+
+
 def write_part(file: Path, pairs: Sequence[Pair]) -> None:
     arrays = _arrays(pairs)
     if file.suffix == ".parquet":
@@ -110,12 +118,23 @@ def load_dataset(folder: Path) -> Dataset:
     card = read_card(folder)
     names = tuple(card["joint_names"])
     base = Base(card["robot"], card["clamp"], names, Gains(card["kp"], card["kd"]))
-    files = sorted([*folder.glob("part-*.npz"), *folder.glob("part-*.parquet")])
+    files = part_files(folder)
     if not files:
         raise DatasetError(
             f"{folder} has a card and no parts; nothing was generated yet. Run the generation to its end"
         )
+    if twice := [file.stem for file, next_file in pairwise(files) if file.stem == next_file.stem]:
+        raise DatasetError(
+            f"{folder} holds {twice[0]} as npz and as parquet; expected each part once. Delete one of them"
+        )
     pairs = [pair for file in files for pair in _read_part(file, len(names))]
+    if len(pairs) < card.get("sequences", 0):
+        _LOG.warning(
+            "%s holds %d of the %d sequences that its card promises; run the generation again to finish it",
+            folder,
+            len(pairs),
+            card["sequences"],
+        )
     return Dataset(base, tuple(pairs), card.get("note", ""), card.get("settings", {}))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from haloid.errors import HaloidError
 from haloid.gap.crowd import Base, BaseModels
-from haloid.gap.dataset.files import CARD, FileKind, part_file, read_card, write_card, write_part
+from haloid.gap.dataset.files import CARD, FileKind, part_file, part_files, read_card, write_card, write_part
 from haloid.gap.dataset.motions import KINDS, draw_motion
 from haloid.gap.dataset.pairs import Motion, Pair
 from haloid.gap.dataset.twin import MOST_SHARE, Twins, acceleration_rad_s2, replicas
@@ -53,8 +53,12 @@ class DatasetSettings:
         for name, value, least in (("sequences", self.sequences, 1), ("frames", self.frames, 2)):
             if value < least:
                 raise HaloidError(f"--{name} is {value}; expected at least {least}")
-        if not self.payloads_kg or min(self.payloads_kg) < 0:
+        if self.seed < 0:
+            raise HaloidError(f"--seed is {self.seed}; expected 0 or more")
+        if not self.payloads_kg or not all(0 <= kg < np.inf for kg in self.payloads_kg):
             raise HaloidError(f"--payloads-kg is {self.payloads_kg}; expected masses of 0 kg or more")
+        if not self.rates_hz or len(set(self.rates_hz)) < len(self.rates_hz):
+            raise HaloidError(f"--rates-hz is {self.rates_hz}; expected one rate or more, each once")
         for rate in self.rates_hz:
             if not 0 < rate <= 500 or abs(1000 / rate - round(1000 / rate)) > 1e-9:
                 raise HaloidError(f"a rate of {rate:g} Hz; expected one whose period is a whole number of milliseconds")
@@ -84,6 +88,11 @@ def generate(
     base, wanted = arms_base(), _plain(asdict(settings))
     if (folder / CARD).is_file():
         _check_same(folder, wanted)
+        if others := [file.suffix[1:] for file in part_files(folder) if file.suffix != f".{kind}"]:
+            raise HaloidError(
+                f"{folder} holds {len(others)} parts as {others[0]}; give --format {others[0]} to go on with them, or "
+                "another folder"
+            )
     else:
         if folder.is_dir() and any(folder.iterdir()):
             raise HaloidError(f"{folder} is not empty and holds no dataset; give another folder")
