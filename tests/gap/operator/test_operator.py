@@ -19,16 +19,10 @@ from haloid.gap.crowd import BaseModels
 from haloid.gap.dataset.pairs import Dataset
 from haloid.gap.operator import run_folder
 from haloid.gap.operator.corrected import corrected_runs, mean_q_dis_rad
+from haloid.gap.operator.features import LEAST_BOUND_RAD, observation_size, observe
 from haloid.gap.operator.frames import Frames, build_frames, delta_labels_rad
 from haloid.gap.operator.model import observation_of, read_operator, write_operator
-from haloid.gap.operator.networks import (
-    LEAST_BOUND_RAD,
-    GapOperator,
-    NetworkConfig,
-    make_network,
-    observation_size,
-    observe,
-)
+from haloid.gap.operator.networks import PROBES, GapOperator, NetworkConfig, make_network
 from haloid.gap.operator.run_folder import train_operator
 from haloid.gap.operator.train import TrainConfig, Training
 from haloid.robots.servos import Gains
@@ -140,7 +134,7 @@ def test_other_settings_do_not_go_on(dataset: Dataset, tmp_path: Path):
     assert_words(str(caught.value), "other settings (seed)", "another folder")
 
 
-@pytest.mark.parametrize(("kind", "history"), [("gaponet", 2), ("mlp", 8), ("transformer", 6)])
+@pytest.mark.parametrize(("kind", "history"), [("gaponet", 1), ("gaponet", 2), ("mlp", 8), ("transformer", 6)])
 def test_every_network_learns(frames: Frames, models: BaseModels, kind, history: int):
     training = Training(
         frames, models, replace(TINY, network=NetworkConfig(kind, history, payload=False), label_epochs=6)
@@ -205,6 +199,34 @@ def test_a_loss_that_is_no_number_ends_the_training(frames: Frames, models: Base
         list(training.run())
 
 
+def test_a_joint_is_seen_by_its_own_branch_alone():
+    """What another joint did and what it would answer to probes changes neither sensors nor correction of this one."""
+    network = GapOperator(3, NetworkConfig())
+    network.trunk[-1].weight.data.normal_()  # it starts at nearly nothing
+    q, dq, target = (torch.randn(1, 4, 3) for _ in range(3))
+    payload = torch.ones(1)
+    with torch.no_grad():
+        first, sensed = (one(observe(q, dq, target, payload)) for one in (network, network.sensors))
+        q[..., 1], dq[..., 1] = q[..., 1] + 0.3, dq[..., 1] - 1.0
+        then, sensed_then = (one(observe(q, dq, target, payload)) for one in (network, network.sensors))
+    torch.testing.assert_close(then[:, [0, 2]], first[:, [0, 2]])
+    assert (then - first)[0, 1].abs() > 1e-4
+    changed = (sensed_then - sensed)[0].reshape(PROBES, 2, 3).abs().amax((0, 1))
+    assert changed[1] > 1e-4 and changed[0] < 1e-6 and changed[2] < 1e-6
+
+
+@pytest.mark.parametrize("branch", ["joint", "both", "sensors"])
+@pytest.mark.parametrize("sensors", ["change", "state"])
+def test_sensors_learn_what_the_simulator_answers(frames: Frames, models: BaseModels, branch, sensors):
+    config = replace(TINY, network=NetworkConfig(branch=branch, sensors=sensors), sensor_epochs=60)
+    losses = []
+    for words, _ in Training(frames, models, config).run():
+        if not words.startswith("sensors"):
+            break
+        losses.append(float(words.rsplit(" ", 1)[1]))
+    assert losses[-1] < 0.7 * losses[0]
+
+
 def test_gaponet_has_the_papers_sizes():
     network = GapOperator(10, NetworkConfig(payload=False, branch="sensors"))
     shapes = [[tuple(one.weight.shape) for one in part if isinstance(one, torch.nn.Linear)] for part in network.parts]
@@ -213,6 +235,21 @@ def test_gaponet_has_the_papers_sizes():
         [(256, 400), (256, 256), (256, 256), (160, 256)],
         [(128, 10), (128, 128), (128, 128), (160, 128)],
     ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"history": 0}, "--history is 0; expected a number from 1 to 100"),
+        ({"duration": 0}, "--duration is 0; expected a number from 1 to 1000"),
+        ({"iterations": -1}, "--iterations is -1; expected"),
+        ({"seed": -1}, "--seed is -1; expected"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict, words: str):
+    with pytest.raises(HaloidError) as caught:
+        NetworkConfig(**settings) if "history" in settings else TrainConfig(**settings)
+    assert_words(str(caught.value), words)
 
 
 def test_words(dataset: Dataset, tmp_path: Path, caplog: pytest.LogCaptureFixture):

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import tyro
 
 from haloid.cli import console
+from haloid.errors import HaloidError
 from haloid.extras import require_extra
 
 
@@ -36,8 +37,9 @@ class Operator:
     """Frames of state and command that it sees."""
     payload: bool = True
     """Whether it sees the payload."""
-    branch: Literal["both", "sensors"] = "both"
-    """What GAPONet's branch sees: sensors and history, or, as the paper has it, the sensors alone."""
+    branch: Literal["joint", "both", "sensors"] = "joint"
+    """What GAPONet's branch sees: each joint its own sensors and history, those of all joints, or, as the paper has it,
+    all sensors alone."""
     sensors: Literal["change", "state"] = "change"
     """What GAPONet's sensor predictor predicts for a probe: the change of the state, or the state."""
     duration: int = 1
@@ -51,7 +53,7 @@ class Operator:
     test_units: tuple[int, ...] = (3,)
     """Robots that are held out of training."""
     iterations: int = 400
-    """Of training through the simulator."""
+    """Of learning on runs of its own."""
     seed: int = 0
 
 
@@ -72,8 +74,13 @@ def run(config: Operator) -> None:
     if config.model is not None:
         whole = replace(whole, base=replace(whole.base, model=str(config.model)))
     units = {pair.unit for pair in whole.pairs}
-    trained = whole.of(units=units - set(config.test_units) or units, most_kg=config.most_kg)
-    kept = [pair for pair in whole.pairs if pair.unit in config.test_units and units - set(config.test_units)]
+    if not units - set(config.test_units):
+        raise HaloidError(
+            f"--test-units {' '.join(map(str, config.test_units))} holds out every robot of the dataset, which has "
+            f"{', '.join(map(str, sorted(units)))}; leave at least one to train on"
+        )
+    trained = whole.of(units=units - set(config.test_units), most_kg=config.most_kg)
+    kept = [pair for pair in whole.pairs if pair.unit in config.test_units]
     settings = TrainConfig(
         network=NetworkConfig(
             config.network, config.history, config.payload, branch=config.branch, sensors=config.sensors

@@ -15,7 +15,8 @@ import torch
 
 from haloid.gap.crowd import BaseModels
 from haloid.gap.dataset.pairs import Pair, q_dis_rad
-from haloid.gap.operator.networks import Network, observe
+from haloid.gap.operator.features import observe
+from haloid.gap.operator.networks import Network
 
 _BATCH = 128
 _LOG = logging.getLogger(__name__)

@@ -17,7 +17,8 @@ import torch
 
 from haloid.errors import HaloidError, one_line
 from haloid.gap.crowd import Base
-from haloid.gap.operator.networks import Network, NetworkConfig, make_network, observation_size
+from haloid.gap.operator.features import observation_size
+from haloid.gap.operator.networks import Network, NetworkConfig, make_network
 from haloid.outputs import atomic_file
 from haloid.robots.servos import Gains
 from haloid.skills.policies.tensor_file import write_tensors

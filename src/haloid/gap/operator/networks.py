@@ -1,17 +1,14 @@
 """The networks: GAPONet's operator, and the two it is compared with (and sticking.py, for a handful of logs).
 
-In: an observation for each robot, [target, q, H × q, H × dq, H × target (the newest frame first), payload]. Out: the
-delta action of every joint, rad. The paper's Eq. 1 to 4:
+In: an observation for each robot (features.py). Out: the delta action of every joint, rad. The paper's Eq. 1 to 4:
 
     sensors  x = predictor(q, history)                 responses of the simulator to 20 probe commands
     branch   B(x), n·16 numbers;  trunk  T(payload, command), n·16 numbers
     Δa_j = Σ_i B_ij·T_ij                               16 products for each joint
 
-No network asks for more than twice what any frame of its data did: a correction that feeds on its own mistakes stays
-one. What lies beyond the data is seen at its edge: an arm that reaches where no log did is corrected as at the border.
-
-All networks see the same features of the observation: q, and for each frame of the history how far it was from q, its
-velocity (finer near 0) and its servo error (target − q), each divided by its spread in the data.
+By default every joint has a predictor and a branch of its own, which see what that joint does and nothing of the
+others; what it carries comes by the trunk, from the whole arm's command and the payload. A motor's gap is its own: a
+branch that sees all joints learns by heart what the others did meanwhile, which is not so on another robot.
 """
 
 from __future__ import annotations
@@ -22,16 +19,14 @@ from typing import Literal
 import torch
 from torch import nn
 
+from haloid.gap.operator.features import Features
 from haloid.gap.operator.sticking import Sticking
+from haloid.setting_limits import check_settings
 
 Kind = Literal["gaponet", "mlp", "transformer", "sticking"]
+Branch = Literal["joint", "both", "sensors"]
 PRODUCTS = 16
 PROBES = 20
-PAYLOAD_UNIT_KG = 3.0
-LEAST_BOUND_RAD = 0.05
-"""What a joint may be corrected by even if its data asked for nothing."""
-SLOW_RAD_S = 0.03
-"""Friction turns at speeds like this: velocities are seen as ±log(1 + |dq| / SLOW_RAD_S)."""
 
 
 @dataclass(frozen=True)
@@ -44,67 +39,14 @@ class NetworkConfig:
     """Frames of state and command that it sees, the present one included."""
     payload: bool = True
     """Whether it sees the payload (GAPONet: in the trunk)."""
-    branch: Literal["both", "sensors"] = "both"
-    """What GAPONet's branch sees: the sensors and the history that they are predicted from, or the sensors alone."""
+    branch: Branch = "joint"
+    """What GAPONet's branch sees: of each joint by itself its sensors and the history that they are predicted from,
+    both of all joints, or, as the paper has it, the sensors of all joints alone."""
     sensors: Literal["change", "state"] = "change"
     """What the sensor predictor predicts for a probe: the change of the state in one step, or the state after it."""
 
-
-class Features(nn.Module):
-    """The observation as the networks see it."""
-
-    spread: torch.Tensor
-    most_rad: torch.Tensor
-    least: torch.Tensor
-    most: torch.Tensor
-
-    def __init__(self, joints: int, history: int) -> None:
-        super().__init__()
-        self.joints, self.history = joints, history
-        self.register_buffer("spread", torch.ones(4, joints))
-        self.register_buffer("most_rad", torch.ones(joints))
-        size = 2 * joints + 3 * joints * history
-        self.register_buffer("least", torch.full((size,), -1e9))
-        self.register_buffer("most", torch.full((size,), 1e9))
-
-    def bounded(self, delta_rad: torch.Tensor) -> torch.Tensor:
-        """most·tanh(x / most)"""
-        return self.most_rad * torch.tanh(delta_rad / self.most_rad)
-
-    def fit(self, observation: torch.Tensor, labels_rad: torch.Tensor) -> None:
-        """Takes the spread of q, past motion, velocity and servo error from data; a still joint keeps a least one.
-
-        Bounds are twice the largest delta action (K, n) that the data asks for.
-        """
-        self.most_rad[:] = torch.clamp(2 * labels_rad.abs().amax(0), min=LEAST_BOUND_RAD)
-        self.spread[:] = 1.0
-        _, q, history = self.split(observation)
-        least = torch.tensor([0.3, 0.005, 0.5, 0.01])
-        for i, values in enumerate((q - q.mean(0), history[:, 1:, 0], history[:, :, 1], history[:, :, 2])):
-            self.spread[i] = torch.clamp(values.reshape(-1, self.joints).std(0), min=float(least[i]))
-        seen = self._scaled(observation)
-        self.least[:], self.most[:] = seen.amin(0), seen.amax(0)
-
-    def split(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """(B, n) target, (B, n) q and (B, H, 3, n) history, relative and not yet scaled."""
-        n, h = self.joints, self.history
-        target, q = observation[:, :n], observation[:, n : 2 * n]
-        past = observation[:, 2 * n : 2 * n + 3 * n * h].reshape(-1, 3, h, n)
-        q_past, dq_past, target_past = past[:, 0], past[:, 1], past[:, 2]
-        fine = torch.sign(dq_past) * torch.log1p(torch.abs(dq_past) / SLOW_RAD_S)
-        return target, q, torch.stack([q_past - q[:, None], fine, target_past - q_past], dim=2)
-
-    def _scaled(self, observation: torch.Tensor) -> torch.Tensor:
-        """(B, 2n + 3nH) target, q and history, each in units of its spread."""
-        target, q, history = self.split(observation)
-        return torch.cat([target / self.spread[0], q / self.spread[0], (history / self.spread[1:]).flatten(1)], dim=1)
-
-    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The scaled target, q, history (B, H, 3, n), all no further than the data, and payload (B, 1)."""
-        n = self.joints
-        seen = torch.clamp(self._scaled(observation), self.least, self.most)
-        history = seen[:, 2 * n :].reshape(-1, self.history, 3, n)
-        return seen[:, :n], seen[:, n : 2 * n], history, observation[:, -1:] / PAYLOAD_UNIT_KG
+    def __post_init__(self) -> None:
+        check_settings(self, {"history": (1, 100)})
 
 
 class GapOperator(nn.Module):
@@ -114,10 +56,15 @@ class GapOperator(nn.Module):
         super().__init__()
         self.config, self.joints = config, joints
         self.features = Features(joints, config.history)
-        known = joints + 3 * joints * config.history
-        self.predictor = _mlp(known, (128, 128), PROBES * 2 * joints)
-        seen = PROBES * 2 * joints + (known if config.branch == "both" else 0)
-        self.branch = _mlp(seen, (256, 256, 256), joints * PRODUCTS)
+        if config.branch == "joint":
+            known = 1 + 3 * config.history
+            self.predictor = _each_its_own(joints, known, (32,), 2 * PROBES)
+            self.branch = _each_its_own(joints, 2 * PROBES + known, (64, 64), PRODUCTS)
+        else:
+            known = joints + 3 * joints * config.history
+            seen = PROBES * 2 * joints + (known if config.branch == "both" else 0)
+            self.predictor = _mlp(known, (128, 128), PROBES * 2 * joints)
+            self.branch = _mlp(seen, (256, 256, 256), joints * PRODUCTS)
         self.trunk = _mlp(joints + int(config.payload), (128, 128, 128), joints * PRODUCTS)
         last = self.trunk[-1]
         assert isinstance(last, nn.Linear)
@@ -132,16 +79,38 @@ class GapOperator(nn.Module):
     def sensors(self, observation: torch.Tensor) -> torch.Tensor:
         """(B, 20·2n) the predicted responses, in units of their spread."""
         _, q, history, _ = self.features(observation)
-        return self.predictor(torch.cat([q, history.flatten(1)], dim=1))
+        responses = self.predictor(self._known(q, history))
+        if self.config.branch == "joint":
+            responses = responses.unflatten(2, (PROBES, 2)).permute(0, 2, 3, 1).flatten(1)
+        return responses
+
+    def _known(self, q: torch.Tensor, history: torch.Tensor) -> torch.Tensor:
+        """(B, n + 3nH), or (B, n, 1 + 3H) for each joint by itself."""
+        if self.config.branch == "joint":
+            return torch.cat([q[..., None], history.permute(0, 3, 1, 2).flatten(2)], dim=2)
+        return torch.cat([q, history.flatten(1)], dim=1)
 
     def forward(self, observation: torch.Tensor) -> torch.Tensor:
         target, q, history, payload = self.features(observation)
-        known = torch.cat([q, history.flatten(1)], dim=1)
+        known = self._known(q, history)
         responses = self.predictor(known)
-        seen = torch.cat([responses, known], dim=1) if self.config.branch == "both" else responses
+        seen = responses if self.config.branch == "sensors" else torch.cat([responses, known], dim=-1)
         query = torch.cat([target, payload], dim=1) if self.config.payload else target
-        products = self.branch(seen) * self.trunk(query)
+        products = self.branch(seen).flatten(1) * self.trunk(query)
         return self.features.bounded(products.reshape(-1, self.joints, PRODUCTS).sum(dim=2))
+
+
+class _Lanes(nn.Module):
+    """A linear layer for each joint, side by side: (B, n, inputs) → (B, n, outputs)."""
+
+    def __init__(self, joints: int, inputs: int, outputs: int) -> None:
+        super().__init__()
+        most = inputs**-0.5  # as torch's own linear layers begin
+        self.weight = nn.Parameter(torch.empty(joints, inputs, outputs).uniform_(-most, most))
+        self.bias = nn.Parameter(torch.empty(joints, 1, outputs).uniform_(-most, most))
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return (torch.matmul(values.transpose(0, 1), self.weight) + self.bias).transpose(0, 1)
 
 
 class Mlp(nn.Module):
@@ -191,19 +160,6 @@ def make_network(joints: int, config: NetworkConfig) -> Network:
     return _KINDS[config.kind](joints, config)
 
 
-def observation_size(joints: int, history: int) -> int:
-    """20 + 30·H of the paper's ten joints, and the payload."""
-    return 2 * joints + 3 * joints * history + 1
-
-
-def observe(
-    q_past: torch.Tensor, dq_past: torch.Tensor, target_past: torch.Tensor, payload_kg: torch.Tensor
-) -> torch.Tensor:
-    """Observations of histories (B, H, n), the newest frame first, and payloads (B,)."""
-    parts = [target_past[:, 0], q_past[:, 0], q_past.flatten(1), dq_past.flatten(1), target_past.flatten(1)]
-    return torch.cat([*parts, payload_kg[:, None]], dim=1)
-
-
 def _mlp(inputs: int, hidden: tuple[int, ...], outputs: int) -> nn.Sequential:
     layers: list[nn.Module] = []
     for width in hidden:
@@ -218,3 +174,12 @@ def _start_small(layers: nn.Sequential) -> None:
     assert isinstance(last, nn.Linear)
     nn.init.uniform_(last.weight, -0.003, 0.003)
     nn.init.zeros_(last.bias)
+
+
+def _each_its_own(joints: int, inputs: int, hidden: tuple[int, ...], outputs: int) -> nn.Sequential:
+    """As _mlp, one for each joint."""
+    layers: list[nn.Module] = []
+    for width in hidden:
+        layers += [_Lanes(joints, inputs, width), nn.ELU()]
+        inputs = width
+    return nn.Sequential(*layers, _Lanes(joints, inputs, outputs))

@@ -23,9 +23,11 @@ import torch
 
 from haloid.errors import HaloidError
 from haloid.gap.crowd import BaseModels
+from haloid.gap.operator.features import observe
 from haloid.gap.operator.frames import Frames, delta_labels_rad
-from haloid.gap.operator.networks import PROBES, GapOperator, Learned, NetworkConfig, make_network, observe
+from haloid.gap.operator.networks import PROBES, GapOperator, Learned, NetworkConfig, make_network
 from haloid.gap.operator.sticking import Sticking
+from haloid.setting_limits import check_settings
 
 PROBE_RAD = 0.5
 DECAY = 1.0
@@ -36,6 +38,16 @@ FAR_RAD = 0.5
 """A run with any joint further from the recording is lost."""
 JUDGED_EVERY = 10
 """Iterations between two judgements of the whole runs."""
+_LIMITS = {
+    "duration": (1, 1000),
+    "sensor_epochs": (0, 100_000),
+    "label_epochs": (0, 100_000),
+    "iterations": (0, 10_000_000),
+    "window_s": (0.01, 600.0),
+    "batch": (1, 100_000),
+    "rate": (1e-9, 1.0),
+    "seed": (0, 2**32 - 1),
+}
 _LOG = logging.getLogger(__name__)
 
 
@@ -57,6 +69,9 @@ class TrainConfig:
     rate: float = 1e-3
     """Adam's learning rate at the start; it falls to a twentieth."""
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_settings(self, _LIMITS)
 
 
 @dataclass(frozen=True)
