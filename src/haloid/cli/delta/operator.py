@@ -50,6 +50,8 @@ class Operator:
     """Which of the dataset's rates; default: its lowest."""
     most_kg: float | None = None
     """Train with payloads up to this only."""
+    method: Literal["supervised", "ppo"] = "supervised"
+    """From delta actions that are solved beforehand, or by PPO, as in the paper (give it more --iterations)."""
     test_units: tuple[int, ...] = (3,)
     """Robots that are held out of training."""
     iterations: int = 400
@@ -85,6 +87,7 @@ def run(config: Operator) -> None:
         network=NetworkConfig(
             config.network, config.history, config.payload, branch=config.branch, sensors=config.sensors
         ),
+        method=config.method,
         duration=config.duration,
         iterations=config.iterations,
         seed=config.seed,

@@ -22,12 +22,14 @@ from haloid.gap.operator.frames import Frames, build_frames
 from haloid.gap.operator.model import LAST, WEIGHTS, Operator, read_operator, write_operator
 from haloid.gap.operator.networks import Network
 from haloid.gap.operator.train import TrainConfig, Training
+from haloid.gap.ppo.operator import PpoTraining
 from haloid.outputs import atomic_file
 from haloid.skills.policies.tensor_file import write_tensors
 
 STATE, SETTINGS = "training.pt", "training.json"
 STORE_S = 20.0
 """Time between two stores."""
+_KINDS = {"supervised": Training, "ppo": PpoTraining}
 Say = Callable[[str, float | None], None]
 
 
@@ -65,7 +67,7 @@ def train_operator(
 
 
 def _trained(frames: Frames, models: BaseModels, config: TrainConfig, folder: Path | None, say: Say) -> Network:
-    training = Training(frames, models, config)
+    training = _KINDS[config.method](frames, models, config)
     if folder is not None and (folder / STATE).is_file():
         _go_on(training, folder / STATE)
         say(f"going on with {training.stage}, {training.done} done", None)

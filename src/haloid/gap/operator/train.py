@@ -15,8 +15,9 @@ from __future__ import annotations
 import copy
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import torch
@@ -56,6 +57,8 @@ class TrainConfig:
     """How it is trained."""
 
     network: NetworkConfig = field(default_factory=NetworkConfig)
+    method: Literal["supervised", "ppo"] = "supervised"
+    """From delta actions that are solved beforehand, or by PPO as in the paper (gap/ppo/operator.py)."""
     duration: int = 1
     """Control steps for which a delta action is held."""
     sensor_epochs: int = 5
@@ -82,6 +85,21 @@ class _Runs:
     """Mean distance from the recording, rad."""
     times_lost: int
     """Steps after which a run was put back onto the recording."""
+
+
+@dataclass(frozen=True)
+class PlayedStep:
+    """One control step of all runs."""
+
+    now: np.ndarray
+    """(B,) the frames that they were to be in before it."""
+    said_rad: torch.Tensor
+    """(B, n)"""
+    off_rad: np.ndarray
+    """(B, n) where they ended, less the recording."""
+    off_rad_s: np.ndarray
+    lost: np.ndarray
+    """(B,) which are put back onto the recording."""
 
 
 class Training:
@@ -189,8 +207,7 @@ class Training:
             self._judge(judged, steps)
         for iteration in range(self.done, config.iterations):
             self._set_rate(iteration / config.iterations)
-            runs = self._run(self.random.choice(starts, config.batch), steps)
-            self.losses.append(self._step(runs.loss))
+            self.losses.append(self._learn_from(starts, steps))
             self.done = iteration + 1
             if self.done % JUDGED_EVERY == 0 or self.done == config.iterations:
                 self._judge(judged, steps)
@@ -204,6 +221,10 @@ class Training:
                 self.least,
                 uncorrected,
             )
+
+    def _learn_from(self, starts: np.ndarray, steps: int) -> float:
+        """One iteration of runs that begin at some of `starts`; its loss."""
+        return self._step(self._run(self.random.choice(starts, self.config.batch), steps).loss)
 
     @torch.no_grad()
     def _judge(self, judged: np.ndarray, steps: int) -> None:
@@ -232,26 +253,36 @@ class Training:
 
     def _run(self, chosen: np.ndarray, steps: int, corrected: bool = True) -> _Runs:
         """Of the corrected simulator from the frames `chosen`."""
+        error, times_lost = 0.0, 0
+        losses = []
+        for step in self._play(chosen, steps, self.network if corrected else None):
+            if corrected:
+                losses.append(self._label_loss(step.said_rad, step.now))
+            off_rad = np.where(step.lost[:, None], FAR_RAD, np.abs(step.off_rad))
+            error += float(off_rad.mean()) / steps
+            times_lost += int(step.lost.sum())
+        return _Runs(torch.stack(losses).mean() if losses else torch.zeros(()), error, times_lost)
+
+    def _play(
+        self, chosen: np.ndarray, steps: int, act: Callable[[torch.Tensor], torch.Tensor] | None
+    ) -> Iterator[PlayedStep]:
+        """Runs of the simulator from the frames `chosen`, corrected by what `act` says to an observation."""
         t, f, h = self._tensors, self.frames, self.config.network.history
         payload = t["payload_kg"][torch.as_tensor(chosen)]
         crowd = self.models.crowd(f.payload_kg[chosen], f.rate_hz)
         crowd.put(f.q_rad[chosen], f.dq_rad_s[chosen])
         past = self._past(chosen)
-        said_rad, error, times_lost = torch.zeros(len(chosen), f.joints), 0.0, 0
-        losses = []
+        said_rad = torch.zeros(len(chosen), f.joints)
         for step in range(steps):
             now, then = chosen + step, chosen + step + 1
-            if corrected and step % self.config.duration == 0:
+            if act is not None and step % self.config.duration == 0:
                 q, dq, target = past
-                said_rad = self.network(observe(q, dq, target, payload))
-            if corrected:
-                losses.append(self._label_loss(said_rad, now))
+                said_rad = act(observe(q, dq, target, payload))
             crowd.step(f.heard_rad[now] + said_rad.detach().numpy()[:, None])
-            off_rad = np.abs(crowd.q_rad - f.q_rad[then])
-            lost = ~(off_rad.max(axis=1) < FAR_RAD) | ~np.isfinite(crowd.dq_rad_s).all(axis=1)
-            error += float(np.where(lost[:, None], FAR_RAD, off_rad).mean()) / steps
+            off_rad, off_rad_s = crowd.q_rad - f.q_rad[then], crowd.dq_rad_s - f.dq_rad_s[then]
+            lost = ~(np.abs(off_rad).max(axis=1) < FAR_RAD) | ~np.isfinite(crowd.dq_rad_s).all(axis=1)
+            yield PlayedStep(now, said_rad, off_rad, off_rad_s, lost)
             if lost.any():
-                times_lost += int(lost.sum())
                 kept, there = crowd.state.copy(), ~lost
                 crowd.put(f.q_rad[then], f.dq_rad_s[then])
                 crowd.state[there] = kept[there]
@@ -262,7 +293,6 @@ class Training:
                 onto = self._past(then)
                 put_back = torch.as_tensor(lost)[:, None, None]
                 past = [torch.where(put_back, new, old) for new, old in zip(onto, past, strict=True)]
-        return _Runs(torch.stack(losses).mean() if losses else torch.zeros(()), error, times_lost)
 
     def _past(self, frames: np.ndarray) -> list[torch.Tensor]:
         """q, dq and target (B, H, n) as recorded."""

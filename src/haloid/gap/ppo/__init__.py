@@ -1,1 +1,1 @@
-"""Delta action by reinforcement learning, as in ASAP: replays as an environment, Table II's rewards, PPO."""
+"""Reinforcement learning of what to add: ASAP's delta action (replays, Table II's rewards), GAPONet's operator."""
