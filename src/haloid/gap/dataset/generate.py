@@ -6,10 +6,12 @@ are for training; robot 3, worn differently, is never trained on.
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -114,9 +116,22 @@ def _made(folder: Path, settings: DatasetSettings, kind: FileKind, missing: list
         for index in missing:
             yield make_part(folder, settings, kind, index)
         return
-    with ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(missing)), context, initializer=_end_with_parent) as pool:
         for future in as_completed([pool.submit(make_part, folder, settings, kind, i) for i in missing]):
             yield future.result()
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for more work forever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def make_part(folder: Path, settings: DatasetSettings, kind: FileKind, index: int) -> None:
