@@ -202,7 +202,7 @@ def test_a_loss_that_is_no_number_ends_the_training(frames: Frames, models: Base
 def test_a_joint_is_seen_by_its_own_branch_alone():
     """What another joint did and what it would answer to probes changes neither sensors nor correction of this one."""
     network = GapOperator(3, NetworkConfig())
-    network.trunk[-1].weight.data.normal_()  # it starts at nearly nothing
+    torch.nn.init.normal_(list(network.trunk.parameters())[-2])  # it starts at nearly nothing
     q, dq, target = (torch.randn(1, 4, 3) for _ in range(3))
     payload = torch.ones(1)
     with torch.no_grad():

@@ -59,5 +59,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main(words) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["rms_rad"] != found["nominal_rms_rad"]
+    assert main(["replay", "g1", *words[2:]]) == 1
+    assert_words(capsys.readouterr().err, "corrects", "tiny.xml", "it cannot be played on g1", "haloid delta operator")
+    for payload in ("-1", "nan"):
+        assert main([*words, "--payload-kg", payload]) == 1
+        assert_words(capsys.readouterr().err, f"--payload-kg is {payload}", "0 kg or more")
     assert main([*words[:4], str(tmp_path)]) == 1
     assert_words(capsys.readouterr().err, "holds no operator", "haloid delta operator")

@@ -34,7 +34,7 @@ class Dataset:
     robot: str | None = None
     """For logs without a description: the robot that was logged, driven by its file's servos."""
     payload_kg: float | None = None
-    """What each hand carried in the logs; default: as their descriptions say."""
+    """What each hand carried in the logs; default: as their descriptions say, nothing where a log has none."""
     sequences: int = 480
     """How many; the paper's dataset has 11,198."""
     frames: int = 150

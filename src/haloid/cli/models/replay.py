@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import tyro
 
 from haloid.cli import console
+from haloid.errors import HaloidError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,8 +77,13 @@ def _corrected(config: Config, recordings: list[Recording]) -> list[Replay]:
     from haloid.gap.operator.replay import replay_corrected
 
     assert config.delta is not None
-    model = None if str(config.model) in KNOWN_ROBOTS else str(config.model)
-    return replay_corrected(read_operator(config.delta), recordings, model, config.payload_kg)
+    operator, model = read_operator(config.delta), str(config.model)
+    if model in KNOWN_ROBOTS and model != operator.base.robot:
+        raise HaloidError(
+            f"{config.delta} corrects {operator.base.robot}; it cannot be played on {model}. Name the robot that it "
+            "corrects, or train an operator for this one: haloid delta operator"
+        )
+    return replay_corrected(operator, recordings, None if model in KNOWN_ROBOTS else model, config.payload_kg)
 
 
 def open_logs(paths: Sequence[Path], robot: str | None, *, allow_gaps: bool = True) -> list[Recording]:

@@ -40,8 +40,12 @@ def base_of(recording: Recording) -> Base:
     return Base(recording.robot, recording.clamp, names, gains)
 
 
-def payload_of(recording: Recording) -> float:
-    """What each hand carried, as the recording's description says: "none", or a mass such as "2 kg"."""
+def payload_of(recording: Recording, payload_kg: float | None = None) -> float:
+    """What each hand carried: `payload_kg`, or as the description says, "none" or a mass such as "2 kg"."""
+    if payload_kg is not None:
+        if not 0 <= payload_kg < np.inf:
+            raise HaloidError(f"--payload-kg is {payload_kg:g}; expected what each hand carried, 0 kg or more")
+        return payload_kg
     if recording.payload == "none":
         return 0.0
     mass = re.fullmatch(r"\s*([\d.]+)\s*kg\s*", recording.payload)
@@ -60,7 +64,7 @@ def pairs_of(recording: Recording, models: BaseModels, payload_kg: float | None 
             f"{recording.title} has the joints {', '.join(recording.joint_names)}; expected those of the first log: "
             f"{', '.join(models.base.joint_names)}"
         )
-    payload = payload_of(recording) if payload_kg is None else payload_kg
+    payload = payload_of(recording, payload_kg)
     assert recording.target_rad is not None
     rate, velocity = 1 / recording.control_dt_s, smoothed(recording)[1]
     kp, kd = (np.array(list(by.values())) for by in (models.base.gains.kp, models.base.gains.kd))

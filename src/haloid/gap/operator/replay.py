@@ -25,7 +25,7 @@ def replay_corrected(
         operator.check(recording.joint_names, 1 / recording.control_dt_s, recording.title)
         if not np.isfinite(recording.q_rad).all():
             raise HaloidError(f"{recording.title} holds readings that are not numbers; expected numbers throughout")
-        payload = payload_of(recording) if payload_kg is None else payload_kg
+        payload = payload_of(recording, payload_kg)
         operator.warn_payload(payload, recording.title)
         base = replace(base_of(recording), model=operator.base.model if model is None else model)
         models = BaseModels(base)
