@@ -244,6 +244,7 @@ def test_gaponet_has_the_papers_sizes():
         ({"duration": 0}, "--duration is 0; expected a number from 1 to 1000"),
         ({"iterations": -1}, "--iterations is -1; expected"),
         ({"seed": -1}, "--seed is -1; expected"),
+        ({"method": "ppo", "network": NetworkConfig("sticking")}, "--network sticking is fitted in one step"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings: dict, words: str):

@@ -75,6 +75,8 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         check_settings(self, _LIMITS)
+        if self.method == "ppo" and self.network.kind == "sticking":
+            raise HaloidError("--network sticking is fitted in one step, not by --method ppo; leave out one of them")
 
 
 @dataclass(frozen=True)
