@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
+from scipy.special import chdtri
 
 from haloid.engines.physics import LINK_KINDS
 from haloid.identify.data.dataset import Dataset
@@ -31,9 +32,9 @@ _LASTING = 0.3
 """Autocorrelation of a joint's residuals, from row to row, that noise does not have."""
 _MISSED_NOISES, _LEAST_NOISE_RAD = 1.3, 1e-4
 """A joint is missed when its residuals are this many times its noise, which counts as at least this much."""
-_UNUSUAL, _UNUSUAL_STDS = 1.3, 5.0
-"""Fragments missed this many times the usual (their median), and by so many standard deviations of what they scatter or
-of what independent noise does."""
+_UNUSUAL, _UNUSUAL_STDS, _FALSE_ALARMS = 1.3, 5.0, 1e-4
+"""Fragments missed this many times the usual (their median), by so many standard deviations of what they scatter, and
+further than independent noise does in any fragment, but for this share of fits."""
 _NORMAL_MAD = 0.6745
 _FAR_STDS = 4.0
 """A parameter this many prior standard deviations from the data sheet."""
@@ -65,11 +66,12 @@ def unusual_stretches(fit: Fit, recordings: Sequence[Recording], stage: str) -> 
     """About stretches in which the robot was not the one it is elsewhere."""
     fragments = fit.problem.fragments
     squares = np.mean((fit.problem.readings(fit.z, fit.states) - fragments.readings) ** 2, axis=1)  # (B, n)
-    squares = squares / np.maximum(np.median(squares, axis=0), 1e-300)
-    size = squares.mean(axis=1)
+    squares = squares / np.maximum(np.mean(squares, axis=0), 1e-300)
+    size, count = squares.mean(axis=1), fragments.readings[0].size
     usual = np.median(size)
-    scatter = max(np.median(np.abs(size - usual)) / _NORMAL_MAD, usual * np.sqrt(2 / fragments.readings[0].size))
-    unusual = size > max(_UNUSUAL**2 * usual, usual + _UNUSUAL_STDS * scatter)
+    scatter = np.median(np.abs(size - usual)) / _NORMAL_MAD
+    by_chance = usual * chdtri(count, _FALSE_ALARMS / len(size)) / count  # χ² beyond which so few are
+    unusual = size > max(_UNUSUAL**2 * usual, usual + _UNUSUAL_STDS * scatter, by_chance)
     found = []
     for i, recording in enumerate(recordings):
         which = unusual & (fragments.recording_index == i)
