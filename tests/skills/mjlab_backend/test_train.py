@@ -104,7 +104,7 @@ def test_a_stopped_training_goes_on_from_its_last_checkpoint(trained):
     ):
         resume_with_mjlab(folder)
     more = resume_with_mjlab(folder, iterations=3)
-    assert more.run != trained.run and more.checkpoint.name == "model_2.pt"
+    assert more.checkpoint.name == "model_2.pt"  # mjlab names runs by the second, so theirs may be the same
     assert torch.load(more.checkpoint, weights_only=False)["iter"] == 2
 
 

@@ -91,9 +91,9 @@ class Best:
     """The policy that did best in a trial so far: results oscillate, so the last one is not the one to keep."""
 
     score: float = -np.inf
+    actor: dict[str, torch.Tensor] = field(default_factory=dict)
     success: float = 0.0
     """Part of the trial's robots."""
-    actor: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
 class Training:
@@ -213,7 +213,7 @@ class Training:
             "iteration": self.iteration,
             "ppo": self._ppo.save(),
             "level": self.curriculum.level,
-            "best": {"score": self.best.score, "success": self.best.success, "actor": self.best.actor},
+            "best": {"score": self.best.score, "actor": self.best.actor, "success": self.best.success},
             "torch_random": torch.get_rng_state(),
             "world": self._vec_env.state(),
         }
@@ -245,7 +245,7 @@ class Training:
         found = trial(self.task.environment, hardest, self.task.actions, outputs)
         if found.score > self.best.score:
             kept = {name: value.detach().clone() for name, value in actor.state_dict().items()}
-            self.best = Best(found.score, found.success, kept)
+            self.best = Best(found.score, kept, found.success)
         return {
             "trial/success": found.success,
             "trial/survival": found.survival,
