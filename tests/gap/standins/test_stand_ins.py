@@ -90,7 +90,7 @@ class PlayedByMujoco:
 
 def test_the_twins_motors_are_the_same_in_a_simulator_elsewhere():
     robot = stand_in("genesis-twin")
-    here, there = Simulation(robot, 1, 1), GenesisSimulation(robot, 1, 1, PlayedByMujoco(robot))  # type: ignore[arg-type]
+    here, there = Simulation(robot, 1, 1), GenesisSimulation(robot, 1, 1, PlayedByMujoco(robot))
     states, everyone, told = standing(robot), np.arange(1), standing(robot).held_rad.copy()
     for simulation in (here, there):
         simulation.put(everyone, states.qpos, states.qvel)
