@@ -72,7 +72,25 @@ def test_encoders_lie_by_up_to_a_hundredth_and_targets_follow_them(robot, motion
     np.testing.assert_allclose(
         actor[:, start : start + 29], joints - robot.default_joint_pos_rad + environment.encoder_bias, atol=1e-6
     )
-    np.testing.assert_allclose(critic[:, -87:-58], joints - robot.default_joint_pos_rad, atol=1e-6)
+    np.testing.assert_allclose(critic[:, 286 - 87 : 286 - 58], joints - robot.default_joint_pos_rad, atol=1e-6)
+
+
+def test_the_critic_sees_how_its_robot_differs_and_the_actor_does_not(robot, motion):
+    environment = environment_of(robot, motion, replace(RANDOMISATIONS["wide"], kp_ratio=(0.9, 1.1), delay_s=(0.0, 0.02)))
+    actor, critic = environment.observations()
+    batch, model = environment.simulation.batch, robot.model
+    links = [model.body(n).id for n in ("torso_link", "left_wrist_yaw_link", "right_wrist_yaw_link")]
+    mass, com = batch.expand("body_mass"), batch.expand("body_ipos")
+    seen = critic[:, 286:]
+    assert seen.shape == (ROBOTS, 3 + 9 + 1 + 29 + 29 + 1)
+    expected = (mass - model.body_mass)[:, links]
+    np.testing.assert_allclose(seen[:, :3], expected, atol=1e-5)
+    np.testing.assert_allclose(seen[:, 3:6], 100 * (com - model.body_ipos)[:, links[0]], atol=1e-4)
+    np.testing.assert_allclose(seen[:, 13:42], 100 * environment.encoder_bias, atol=1e-5)
+    np.testing.assert_allclose(seen[:, 42:71], 10 * (environment.kp_ratio - 1), atol=1e-5)
+    np.testing.assert_allclose(seen[:, 71], 100 * environment.delay_s, atol=1e-5)
+    assert np.ptp(seen[:, 12]) > 0.8, "friction"
+    assert actor.shape == (ROBOTS, 154)
 
 
 def test_robots_without_randomisation_are_the_model(robot, motion):

@@ -54,6 +54,18 @@ def test_it_may_be_turned_off(reference):
     np.testing.assert_allclose(sampling.probabilities, 0.25)
 
 
+def test_a_motion_that_always_fails_takes_no_starts_from_the_others(robot, motion):
+    reference = reference_of(robot, [cut(motion, 0, 120), cut(motion, 0, 60)])
+    sampling = AdaptiveSampling(reference)
+    for _ in range(300):
+        sampling.failed_at(np.full(40, 130))
+        sampling.end_step()
+    frames = sampling.draw(np.random.default_rng(4), 20_000)
+    assert np.mean(frames < 120) == pytest.approx(0.5, abs=0.02)
+    np.testing.assert_allclose(np.histogram(frames[frames < 120], bins=3, range=(0, 119))[0], 10_000 / 3, rtol=0.1)
+    assert np.mean(frames[frames >= 120] < 150) > 0.9
+
+
 def test_no_episode_starts_in_the_last_frame_of_any_motion(robot, motion):
     reference = reference_of(robot, [cut(motion, 0, 3), cut(motion, 0, 2), cut(motion, 0, 4)])
     frames = AdaptiveSampling(reference).draw(np.random.default_rng(3), 2000)

@@ -70,7 +70,7 @@ def test_folders_without_a_sound_checkpoint_are_refused(tmp_path: Path):
 
     file = tmp_path / "checkpoint.pt"
     torch.save({"format": "haloid-checkpoint-0", "state": {}}, file)
-    with pytest.raises(HaloidError, match="its format is 'haloid-checkpoint-0', expected 'haloid-checkpoint-1'"):
+    with pytest.raises(HaloidError, match="its format is 'haloid-checkpoint-0', expected 'haloid-checkpoint-2'"):
         load_checkpoint(tmp_path)
     file.write_bytes(b"nothing of the kind")
     with pytest.raises(HaloidError) as refusal:

@@ -38,7 +38,7 @@ def test_what_the_learner_gets(environment):
     bridge = TrackingVecEnv(environment, MjlabActions(29))
     assert (bridge.num_envs, bridge.num_actions) == (ROBOTS, 29)
     observed, reward, done, extras = bridge.step(torch.zeros(ROBOTS, 29))
-    assert (observed["actor"].shape, observed["critic"].shape) == ((ROBOTS, 154), (ROBOTS, 286))
+    assert (observed["actor"].shape, observed["critic"].shape) == ((ROBOTS, 154), (ROBOTS, 286 + 72))
     assert observed is bridge.get_observations()
     assert (reward.dtype, done.dtype, extras["time_outs"].dtype) == (torch.float32, torch.bool, torch.bool)
     environment.reset(np.arange(ROBOTS), np.array([178] * 4 + [0] * 4))

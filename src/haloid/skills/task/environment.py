@@ -215,7 +215,8 @@ class TrackingEnvironment:
         actor = actor_observation(
             terms, self.encoder_bias, config.state_estimation, noise, self.difficulty.noise, config.phase
         )
-        return self._history.after(actor), critic_observation(terms)
+        critic = np.concatenate([critic_observation(terms), self._differences], axis=1)
+        return self._history.after(actor), critic
 
     def poses(self) -> Poses:
         """Where all robots are now."""
@@ -274,6 +275,7 @@ class TrackingEnvironment:
         draws = np.random.default_rng([self.config.seed, RANDOMISATION_STREAM])
         drawn = randomise(self.simulation.batch, self.simulation.robot, ranges, draws)
         self.encoder_bias, self.kp_ratio, self.delay_s = drawn.encoder_bias_rad, drawn.kp_ratio, drawn.delay_s
+        self._differences = drawn.seen_by_critic
 
     def _put_in_frames(self, robots: np.ndarray, frames: np.ndarray) -> None:
         scale, clamp = self.difficulty.reset, self.robot.clamp

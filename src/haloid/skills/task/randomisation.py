@@ -60,6 +60,17 @@ class Drawn:
     """(N, n)"""
     delay_s: np.ndarray | None
     """(N,)"""
+    body: np.ndarray
+    """(N, 13) of each robot: what was added to the torso's and the hands' masses, kg, and centres of mass, cm; friction
+    of the feet."""
+
+    @property
+    def seen_by_critic(self) -> np.ndarray:
+        """(N, 14 + 2n) all of it, in units in which it is of the order of one."""
+        number = len(self.body)
+        late = np.zeros(number) if self.delay_s is None else 100 * self.delay_s
+        columns = [self.body, 100 * self.encoder_bias_rad, 10 * (self.kp_ratio - 1), late[:, None]]
+        return np.concatenate(columns, axis=1, dtype=np.float32)
 
 
 def _cube(half_width_m: float) -> tuple[Range, Range, Range]:
@@ -122,6 +133,11 @@ def randomise(batch: "Batch", robot: TrackedRobot, ranges: Randomisation, random
         if ranges.foot_friction is not None:
             soles = np.isin(model.geom_bodyid, feet)
             friction[:, soles, 0] = random.uniform(*ranges.foot_friction, number)[:, None]
+        links = [torso, *hands]
+        added_kg = mass[:, links] - model.body_mass[links]
+        added_cm = 100 * (com[:, links] - model.body_ipos[links]).reshape(number, -1)
+        sole = np.flatnonzero(np.isin(model.geom_bodyid, feet))[:1]
+        body = np.concatenate([added_kg, added_cm, friction[:, sole, 0]], axis=1)
     joints = len(robot.joint_names)
     bias_rad = random.uniform(*ranges.encoder_bias_rad, (number, joints)).astype(np.float32)
     kp_ratio, delay_s = np.ones((number, joints)), None
@@ -130,7 +146,7 @@ def randomise(batch: "Batch", robot: TrackedRobot, ranges: Randomisation, random
         _set_stiffness(batch, robot, kp_ratio)
     if ranges.delay_s is not None:
         delay_s = random.uniform(*ranges.delay_s, number)
-    return Drawn(bias_rad, kp_ratio, delay_s)
+    return Drawn(bias_rad, kp_ratio, delay_s, body)
 
 
 def _set_stiffness(batch: "Batch", robot: TrackedRobot, kp_ratio: np.ndarray) -> None:

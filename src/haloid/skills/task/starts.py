@@ -1,8 +1,9 @@
 """Skills, where episodes start: in frames of the reference, more often where the policy fails, and disturbed.
 
-Adaptive sampling (BeyondMimic, mjlab): the frames lie in bins of about a second; a bin's failure level is the moving
-average f ← α·failures + (1 − α)·f of every control step, and a bin is drawn with probability ∝ f + 0.1/bins. The states
-of the frames are the reference's, or those of a controller that knows the robot's load.
+Adaptive sampling (BeyondMimic, mjlab): a motion's frames lie in bins of about a second; a bin's failure level is the
+moving average f ← α·failures + (1 − α)·f of every control step, and a bin is drawn with probability ∝ f + 0.1/bins. All
+motions get as many starts, or one that always fails would take those of the others. The states of the frames are the
+reference's, or those of a controller that knows the robot's load.
 """
 
 import numpy as np
@@ -61,14 +62,21 @@ class AdaptiveSampling:
     def __init__(self, reference: Reference, adaptive: bool = True) -> None:
         self._reference = reference
         self._adaptive = adaptive
-        self.bins = int(len(reference) // CONTROL_HZ) + 1
+        self._frames = reference.last - reference.first + 1
+        self._bins = (self._frames // CONTROL_HZ).astype(int) + 1
+        self._first_bin = np.cumsum(self._bins) - self._bins
+        self._motion_of_bin = np.repeat(np.arange(len(self._bins)), self._bins)
+        self.bins = int(self._bins.sum())
+        """Of all motions."""
         self.failure_level = np.zeros(self.bins)
         self._failures_now = np.zeros(self.bins)
 
     def failed_at(self, frames: np.ndarray) -> None:
         """Take note of the frames at which episodes failed in this control step."""
-        rows = np.clip(frames * self.bins // len(self._reference), 0, self.bins - 1)
-        self._failures_now = np.bincount(rows, minlength=self.bins).astype(float)
+        frames = np.clip(frames, 0, len(self._reference) - 1)
+        motions = self._reference.motion_of_frame[frames]
+        within = (frames - self._reference.first[motions]) * self._bins[motions] // self._frames[motions]
+        self._failures_now = np.bincount(self._first_bin[motions] + within, minlength=self.bins).astype(float)
 
     def end_step(self) -> None:
         self.failure_level = ALPHA * self._failures_now + (1 - ALPHA) * self.failure_level
@@ -78,12 +86,13 @@ class AdaptiveSampling:
     def probabilities(self) -> np.ndarray:
         """(bins,)"""
         level = self.failure_level * self._adaptive
-        weight = level + UNIFORM_RATIO / self.bins
-        return weight / weight.sum()
+        weight = level + UNIFORM_RATIO / self._bins[self._motion_of_bin]
+        of_motion = np.add.reduceat(weight, self._first_bin)[self._motion_of_bin]
+        return weight / (of_motion * len(self._bins))
 
     def draw(self, random: np.random.Generator, number: int) -> np.ndarray:
         """(number,) frames to start from; never the last frame of a motion, after which nothing is left to do."""
         rows = random.choice(self.bins, size=number, p=self.probabilities)
-        frames = ((rows + random.random(number)) / self.bins * (len(self._reference) - 1)).astype(int)
-        last = self._reference.last[self._reference.motion_of_frame[frames]]
-        return np.minimum(frames, last - 1)
+        motions = self._motion_of_bin[rows]
+        part = (rows - self._first_bin[motions] + random.random(number)) / self._bins[motions]
+        return self._reference.first[motions] + (part * (self._frames[motions] - 1)).astype(int)

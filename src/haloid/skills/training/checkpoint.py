@@ -13,7 +13,8 @@ import torch
 from haloid.errors import HaloidError, one_line
 from haloid.skills.policies.tensor_file import write_tensors
 
-FORMAT = "haloid-checkpoint-1"
+FORMAT = "haloid-checkpoint-2"
+"""2: the critic sees how its robot differs from the model."""
 FILE = "checkpoint.pt"
 
 
