@@ -76,7 +76,9 @@ def test_encoders_lie_by_up_to_a_hundredth_and_targets_follow_them(robot, motion
 
 
 def test_the_critic_sees_how_its_robot_differs_and_the_actor_does_not(robot, motion):
-    environment = environment_of(robot, motion, replace(RANDOMISATIONS["wide"], kp_ratio=(0.9, 1.1), delay_s=(0.0, 0.02)))
+    environment = environment_of(
+        robot, motion, replace(RANDOMISATIONS["wide"], kp_ratio=(0.9, 1.1), delay_s=(0.0, 0.02))
+    )
     actor, critic = environment.observations()
     batch, model = environment.simulation.batch, robot.model
     links = [model.body(n).id for n in ("torso_link", "left_wrist_yaw_link", "right_wrist_yaw_link")]

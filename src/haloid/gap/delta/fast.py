@@ -1,26 +1,35 @@
 """Delta action, the fast way: no reinforcement learning. One linearisation, one regression, a few Gauss–Newton steps.
 
 In: real data, the simulator. Out: π^Δ (networks.py). First single steps: the inverse problem of every transition and
-the regression on its answers (regression.py). Then windows of up to a second (refine.py).
+the regression on its answers (regression.py). Then windows of up to a second (refine.py). Last, every tenth clip, which
+was left out, says how much of it to keep (left_out.py): nothing where it does not help.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from haloid.errors import HaloidError
+from haloid.gap.delta.action import DeltaAction
 from haloid.gap.delta.linearise import linearise
 from haloid.gap.delta.networks import JointTerms, joint_terms
-from haloid.gap.delta.refine import refine
+from haloid.gap.delta.refine import SHORTEST_S, refine
 from haloid.gap.delta.regression import regress
 from haloid.gap.replays.data import RealData
+from haloid.gap.replays.left_out import Worth, leave_out, worth
 from haloid.setting_limits import check_settings
 from haloid.skills.task.robot import TrackedRobot
 
+_LOG = logging.getLogger(__name__)
 LEAST_TRANSITIONS = 100
+LEFT_OUT = 10
+"""One of so many clips."""
+JUDGED_WINDOWS = 24
 _LIMITS = {
     "transitions": (LEAST_TRANSITIONS, 10_000_000),
     "windows": (1, 100_000),
@@ -63,6 +72,7 @@ def fit_fast(
     say: Callable[[str], None] = lambda detail: None,
 ) -> JointTerms:
     """π^Δ for the servos of `joints` (columns)."""
+    data, left_out = leave_out(data, data.episode, LEFT_OUT)
     rows = data.transitions(with_falls=False)
     if len(rows) < LEAST_TRANSITIONS:
         raise HaloidError(
@@ -87,4 +97,30 @@ def fit_fast(
         threads=config.threads,
         say=say,
     )
-    return network.eval()
+    say("replaying the clips that were left out")
+    found = worth(
+        robot,
+        left_out,
+        lambda part: DeltaAction(_part_of(network, part), robot.default_joint_pos_rad),
+        horizon_s=config.horizon_s or SHORTEST_S,
+        windows=JUDGED_WINDOWS,
+        threads=config.threads,
+    )
+    return (network if found is None else _kept(network, found)).eval()
+
+
+def _part_of(network: JointTerms, part: float) -> JointTerms:
+    twin = JointTerms(**network.configuration)
+    with torch.no_grad():
+        twin.coefficients.copy_(part * network.coefficients)
+    return twin
+
+
+def _kept(network: JointTerms, found: Worth) -> JointTerms:
+    if found.part == 0.0:
+        _LOG.warning(
+            "no delta action brings the clips that were left out nearer to the recording than %.3g mm without any, so "
+            "none is kept: the simulator may already do what the robot does, or its gap is not in the servos",
+            found.without_mm,
+        )
+    return _part_of(network, found.part)

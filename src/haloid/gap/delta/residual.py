@@ -5,10 +5,15 @@ place and velocity in its own axes, so that it does not depend on where the robo
 Trained on s' − f(s, a) of single steps, then autoregressively over K = 2, 4, 8 steps: the corrected simulator is run
 for K steps, and the error at every step is the residual's to explain from the state it had got to. (ASAP's loss is the
 error after K steps; its gradient would have to pass through the simulator, which neither has.)
+
+A network of the whole robot may be anything where it has not been, and its own errors take it there. So what it sees
+and what it says are bounded by what the data hold; every fifth motion (of fewer than five: every fifth clip) is kept
+from it, and after every K its replays decide which network is written, and how much of it (left_out.py).
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +24,7 @@ from torch import nn
 from haloid.gap.delta.features import features, width
 from haloid.gap.delta.linearise import DIVERGED, difference
 from haloid.gap.replays.data import RealData
+from haloid.gap.replays.left_out import leave_out, worth
 from haloid.gap.replays.simulator import Simulator, States
 from haloid.setting_limits import check_settings
 from haloid.skills.policies.networks import Network
@@ -26,6 +32,11 @@ from haloid.skills.task.robot import TrackedRobot
 from haloid.trajectories.rotations import apply, apply_inverse, multiply
 
 HORIZONS = (2, 4, 8)
+SEEN_LIMIT, SAID_LIMIT = 3.0, 3.0
+"""Of inputs and outputs, in standard deviations of the data."""
+LEFT_OUT = 5
+"""One of so many motions, or clips."""
+JUDGED_S, JUDGED_WINDOWS = 1.0, 24
 _LIMITS = {"transitions": (100, 10_000_000), "rounds": (1, 1_000_000), "seed": (0, 2**32 - 1), "threads": (0, 10_000)}
 
 
@@ -44,7 +55,8 @@ class StateResidual(Network):
         self.layers = nn.Sequential(*layers[:-1])
 
     def answer(self, normalised: torch.Tensor) -> torch.Tensor:
-        return self.unit * self.layers(normalised)
+        said = self.layers(normalised.clamp(-SEEN_LIMIT, SEEN_LIMIT))
+        return self.unit * SAID_LIMIT * torch.tanh(said / SAID_LIMIT)
 
 
 class DeltaDynamics:
@@ -104,6 +116,8 @@ def fit_dynamics(
 ) -> StateResidual:
     torch.manual_seed(config.seed)
     random = np.random.default_rng(config.seed)
+    several = len(np.unique(data.source)) >= LEFT_OUT
+    data, left_out = leave_out(data, data.source if several else data.episode, LEFT_OUT)
     network = StateResidual(len(robot.joint_names), 2 * robot.model.nv, (256, 256))
     rows = _some(data.transitions(with_falls=False), config.transitions, random)
     start = States(data.qpos[rows], data.qvel[rows], data.held_rad[rows])
@@ -112,7 +126,9 @@ def fit_dynamics(
     network.mean.copy_(torch.from_numpy(seen.mean(axis=0)))
     network.std.copy_(torch.from_numpy(seen.std(axis=0)))
     network.unit.copy_(torch.from_numpy(wanted.std(axis=0) + 1e-6))
+    best = _Best(robot, left_out, config.threads)
     _learn(network, seen, wanted, config.rounds, random)
+    best.compare(network)
     for number, horizon in enumerate(HORIZONS):
         say(f"horizon {number + 1} of {len(HORIZONS)}: {horizon} steps")
         more_seen, more_wanted = [seen], [wanted]
@@ -126,7 +142,38 @@ def fit_dynamics(
             more_seen.append(pair[0])
             more_wanted.append(pair[1])
         _learn(network, np.concatenate(more_seen), np.concatenate(more_wanted), config.rounds, random)
-    return network.eval()
+        best.compare(network)
+    return best.network.eval()
+
+
+class _Best:
+    """The network, and the part of it, that the clips left out are replayed best with; the last one, if none is."""
+
+    network: StateResidual
+
+    def __init__(self, robot: TrackedRobot, left_out: RealData | None, threads: int) -> None:
+        self._robot, self._left_out, self._threads = robot, left_out, threads
+        self._error_mm = np.inf
+
+    def compare(self, network: StateResidual) -> None:
+        found = worth(
+            self._robot,
+            self._left_out,
+            lambda part: DeltaDynamics(_part_of(network, part), self._robot.default_joint_pos_rad),
+            horizon_s=JUDGED_S,
+            windows=JUDGED_WINDOWS,
+            threads=self._threads,
+        )
+        if found is None:
+            self.network = _part_of(network, 1.0)
+        elif found.error_mm < self._error_mm:
+            self.network, self._error_mm = _part_of(network, found.part), found.error_mm
+
+
+def _part_of(network: StateResidual, part: float) -> StateResidual:
+    twin = copy.deepcopy(network)
+    twin.unit *= part
+    return twin
 
 
 def _some(rows: np.ndarray, number: int, random: np.random.Generator) -> np.ndarray:
