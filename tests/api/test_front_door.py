@@ -10,7 +10,7 @@ import pytest
 import haloid
 from haloid.api.identification import identify
 from haloid.cli.models.identify import Config
-from haloid.identify.stages import Settings
+from haloid.identify.settings import Settings
 
 HEAVY = ("numpy", "mujoco", "pinocchio", "matplotlib", "scipy", "torch", "yaml", "tyro", "rich")
 

@@ -13,7 +13,8 @@ from haloid.engines.physics import FLOOR_KINDS
 from haloid.identify.problem.unknowns import ParameterError
 from haloid.identify.results.answer import Answer, answer
 from haloid.identify.results.files import contents_of
-from haloid.identify.stages import Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import identify
 from haloid.recordings.recording import Recording
 from haloid.report.identification import identification_sections, lead
 

@@ -14,7 +14,8 @@ from tests.identify.arm import ARM, SHAKE, lab_arm, write_arm
 from haloid.engines.physics import Column
 from haloid.identify.doubts import disagreement, drag_of, rough_floor, unusual_stretches
 from haloid.identify.results.answer import answer
-from haloid.identify.stages import Identification, Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import Identification, identify
 from haloid.lab.aging import Aging
 from haloid.lab.built import BuiltRobot
 from haloid.lab.loads import RigidLoad, bar, sphere

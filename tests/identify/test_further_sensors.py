@@ -11,7 +11,8 @@ from haloid.errors import HaloidError
 from haloid.identify.results.answer import answer
 from haloid.identify.results.files import result_document
 from haloid.identify.results.read import answer_of
-from haloid.identify.stages import Identification, Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import Identification, identify
 from haloid.recordings.recording import Recording
 from haloid.report.screen import summary_lines
 

@@ -12,7 +12,8 @@ from haloid.errors import HaloidError
 from haloid.identify.replay import replay, replay_nominal, rms, steps_of_row
 from haloid.identify.results.answer import answer
 from haloid.identify.results.files import contents_of, write_result
-from haloid.identify.stages import Identification, Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import Identification, identify
 from haloid.recordings.recording import Recording
 from haloid.robots.drives import own_gains
 from haloid.robots.load import load_spec

@@ -8,7 +8,8 @@ from tests.identify.arm import ARM, blank, heavier_hand, played, simulator_of, w
 
 from haloid.identify.data.usable import motion_of, saturated
 from haloid.identify.inspection.inspect import inspect_recording
-from haloid.identify.stages import Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import identify
 from haloid.recordings.recording import Recording
 
 NOISE_RAD = 5e-4

@@ -11,7 +11,8 @@ from haloid.engines.physics import INERTIA_AT
 from haloid.identify.data.dataset import DataError
 from haloid.identify.problem.unknowns import ParameterError
 from haloid.identify.results.answer import answer
-from haloid.identify.stages import Identification, Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import Identification, identify
 from haloid.lab.aging import Aging
 from haloid.lab.excitation import Excitation
 from haloid.lab.loads import Load, RigidLoad, halo_setting

@@ -10,7 +10,8 @@ from PIL import Image
 
 from haloid.errors import HaloidError
 from haloid.identify.results.answer import Answer, answer
-from haloid.identify.stages import Identification, Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import Identification, identify
 from haloid.lab.excitation import Excitation
 from haloid.lab.loads import halo_setting
 from haloid.lab.record import record

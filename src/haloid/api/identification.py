@@ -10,8 +10,8 @@ from haloid.api.result import Live, Result
 from haloid.identify import stages as identification
 from haloid.identify.results.answer import answer
 from haloid.identify.results.files import contents_of
+from haloid.identify.settings import BASE_PARAMETERS, Settings
 from haloid.identify.solvers.fit import Report
-from haloid.identify.stages import BASE_PARAMETERS, Settings
 
 
 def identify(

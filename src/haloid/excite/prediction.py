@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal
 
 from haloid.identify.inspection.bound import Bound, cramer_rao_bound
-from haloid.identify.stages import Settings
+from haloid.identify.settings import Settings
 from haloid.lab.excitation import Reference
 from haloid.lab.record import record
 from haloid.lab.robot import LabRobot

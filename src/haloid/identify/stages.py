@@ -12,17 +12,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Literal
 
 import numpy as np
 
-from haloid.engines import ENGINES, make_engine
+from haloid.engines import make_engine
 from haloid.engines.contact import contact_changes
 from haloid.engines.engine import Engine
 from haloid.engines.physics import FLOOR_KINDS, Column, Physics
 from haloid.engines.simulate import Simulator
 from haloid.engines.workers import Workers
-from haloid.errors import HaloidError
 from haloid.identify import checks, doubts
 from haloid.identify.data.dataset import Dataset, build_simulator, check_agreement, prepare
 from haloid.identify.problem.body import body_prior
@@ -31,6 +29,7 @@ from haloid.identify.problem.priors import BasePrior, PaperRegulariser, as_wide_
 from haloid.identify.problem.problem import Problem
 from haloid.identify.problem.residuals import parse_residuals
 from haloid.identify.problem.unknowns import Unknowns, choose_columns, whole_name
+from haloid.identify.settings import BASE_PARAMETERS, Settings, fit_settings, payload_patterns
 from haloid.identify.solvers import paper_solvers
 from haloid.identify.solvers.dispersion import dispersed
 from haloid.identify.solvers.fit import (
@@ -50,10 +49,7 @@ from haloid.identify.solvers.fit import (
 from haloid.identify.solvers.payload_search import payload_approach
 from haloid.identify.solvers.two_stages import beside, together, with_base
 from haloid.recordings.recording import Recording
-from haloid.setting_limits import check_settings
 
-BASE_PARAMETERS = ("*.mass", "*.com", "*.damping", "*.frictionloss", "*.armature")
-"""Stage 1's full set."""
 _FIRST_FRICTION_NM = 0.05
 _FIRST_DAMPING = 0.05
 """Where the search starts for a robot whose model has no friction or damping."""
@@ -63,73 +59,6 @@ _LEAST_ROTOR_SHARE = 0.1
 """Of the model's armature: while friction is far off, a light wrist's rotor would vanish and not come back."""
 _TORQUES_EARLY_LATE_S = (-0.03, np.inf)
 """Bounds of the delay from a log's torques to their effect: commands act later, filtered currents are logged later."""
-
-
-_LIMITS = {
-    "timestep_s": (1e-5, 0.1),
-    "payload_size_m": (1e-3, 10.0),
-    "friction_impedance": (0.5, 0.9999),
-    "rows": (3, 1000),
-    "fragments": (1, 10_000),
-    "held_out": (0.0, 0.5),
-    "noise_rad": (1e-9, 1.0),
-    "robust": (0.1, 100.0),
-    "upper_weight": (0.0, 1e6),
-    "iterations": (1, 1_000_000),
-    "seed": (0, 2**32 - 1),
-}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """All choices of an identification; an impossible value is refused at once."""
-
-    payload_links: tuple[str, ...]
-    payload_model: Literal["body", "halo"] = "body"
-    """"body": what is attached has mass, CoM and inertia; "halo": it shifts mass and CoM of its link, as in HALO's
-    Table II, and the link keeps its inertia."""
-    payload_size_m: float = 0.5
-    """The length of a body to expect, for its inertia where the data says little about it."""
-    payload_parameters: tuple[str, ...] = ()
-    """Kinds, for every payload link, or names such as torso_link.com; none: all of the payload's model."""
-    base_parameters: tuple[str, ...] = BASE_PARAMETERS
-    priors: tuple[str, ...] = ()
-    """Of base parameters, where the user knows better: PATTERN=STD or PATTERN=STD:LOW:HIGH."""
-    residuals: tuple[str, ...] = ()
-    """Further sensors to compare with, SENSOR or SENSOR=NOISE: torque (N·m), gyro (rad/s)."""
-    stages: Literal["two", "one"] = "two"
-    base: Literal["free", "frozen"] = "free"
-    """"free": stage 2 may move the rest of the robot within stage 1's covariance; "frozen": it stays, as in HALO."""
-    engine: str = "analytic"
-    """One of `haloid.engines.ENGINES`."""
-    solver: Literal["lm", "gd", "cma"] = "lm"
-    loss: Literal["joints", "cartesian"] = "joints"
-    regulariser: Literal["gaussian", "paper"] = "gaussian"
-    friction_impedance: float | None = None
-    """Of dry friction (MuJoCo's solimpfriction): 0.999 sticks, MuJoCo's usual 0.9 creeps; None: the model's own."""
-    timestep_s: float | None = None
-    """Of the simulation; None: the model's own, where it divides the time between rows."""
-    rows: int = 20
-    """Control steps of a fragment (HALO's N)."""
-    fragments: int = 20
-    """Fragments of a recording (HALO's B)."""
-    held_out: float = 0.2
-    """Share of the fragments kept for validation."""
-    noise_rad: float | None = None
-    robust: float | None = None
-    upper_weight: float = 1.0
-    iterations: int | None = None
-    """Of the solver; None: its own default."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_settings(self, _LIMITS, {"engine": ENGINES})
-        parse_priors(self.priors)
-        if parse_residuals(self.residuals) and (self.loss != "joints" or self.engine == "mjx"):
-            raise HaloidError(
-                f"--residuals {self.residuals[0]} was given with --loss {self.loss} and --engine {self.engine}; "
-                "expected --loss joints and the engine analytic or finite-difference, which take further sensors"
-            )
 
 
 @dataclass(frozen=True)
@@ -251,27 +180,6 @@ def _doubts_about(
 ) -> list[str]:
     found = [*doubts.misfit(fit, dataset, stage), *doubts.unusual_stretches(fit, recordings, stage), *further]
     return found or doubts.disagreement(fit, stage)
-
-
-def payload_patterns(settings: Settings) -> list[str]:
-    """Stage 2's parameters: kinds are meant for every payload link, names with a dot and `delay` for themselves."""
-    whole = ("mass", "com", "inertia") if settings.payload_model == "body" else ("mass", "com")
-    chosen = settings.payload_parameters or whole
-    named = [name for name in chosen if "." in name or name == "delay"]
-    kinds = [name for name in chosen if name not in named]
-    return [f"{link}.{kind}" for link in settings.payload_links for kind in kinds] + named
-
-
-def fit_settings(settings: Settings) -> FitSettings:
-    return FitSettings(
-        loss=settings.loss,
-        upper_links=settings.payload_links,
-        upper_weight=settings.upper_weight,
-        iterations=settings.iterations or 30,
-        noise_rad=settings.noise_rad,
-        robust=settings.robust,
-        sensors_known=None not in parse_residuals(settings.residuals).values(),
-    )
 
 
 @dataclass

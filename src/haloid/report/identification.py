@@ -14,8 +14,9 @@ from haloid.identify.problem.unknowns import LOWER_BOUND
 from haloid.identify.results.answer import NORMAL_95, Answer, PayloadEstimate
 from haloid.identify.results.files import versions
 from haloid.identify.results.identifiability import seen_directions, words_for
+from haloid.identify.settings import payload_patterns
 from haloid.identify.solvers.fit import Fit
-from haloid.identify.stages import Identification, payload_patterns
+from haloid.identify.stages import Identification
 from haloid.recordings.recording import Recording
 from haloid.report import identification_plots as plots
 from haloid.report.html.parts import KeyNumbers, Note, Part, Section, Table, Text, made_section

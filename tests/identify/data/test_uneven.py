@@ -16,7 +16,8 @@ from haloid.identify.data.usable import motion_of
 from haloid.identify.inspection.inspect import inspect_recording
 from haloid.identify.problem.unknowns import choose_columns
 from haloid.identify.replay import replay
-from haloid.identify.stages import Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import identify
 from haloid.recordings.recording import Recording
 from haloid.recordings.steadiness import is_steady
 from haloid.report.inspection import facts

@@ -6,7 +6,8 @@ from tests.identify.arm import ARM, lab_arm, lab_run, write_arm
 
 from haloid.errors import HaloidError
 from haloid.identify.inspection.bound import cramer_rao_bound, volume_per_parameter
-from haloid.identify.stages import Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import identify
 from haloid.lab.loads import Load
 from haloid.lab.record import record
 from haloid.lab.sensors import Sensors

@@ -10,7 +10,8 @@ from haloid.errors import HaloidError
 from haloid.identify.inspection import precision
 from haloid.identify.inspection.advice import advice, identify_options
 from haloid.identify.inspection.inspect import inspect_recording
-from haloid.identify.stages import Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import identify
 from haloid.lab.aging import Aging
 from haloid.lab.excitation import Excitation
 from haloid.lab.loads import halo_setting

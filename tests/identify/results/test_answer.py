@@ -8,7 +8,8 @@ from tests.identify.arm import lab_run, write_arm
 
 from haloid.engines.physics import INERTIA_AT
 from haloid.identify.results.answer import NORMAL_95, Answer, Estimate, answer
-from haloid.identify.stages import Identification, Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import Identification, identify
 from haloid.lab.aging import Aging
 from haloid.lab.loads import Load
 from haloid.lab.sensors import Sensors

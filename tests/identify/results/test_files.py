@@ -11,7 +11,8 @@ import pytest
 from haloid.engines.fragments import cut
 from haloid.identify.results.answer import Answer, answer
 from haloid.identify.results.files import contents_of, robot_patch, write_result
-from haloid.identify.stages import Identification, Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import Identification, identify
 from haloid.lab.excitation import Excitation
 from haloid.lab.loads import halo_setting
 from haloid.lab.record import record

@@ -15,7 +15,8 @@ import numpy as np
 
 from haloid.bench.identification.noise import LINK_COLUMNS, SETTINGS, TARGET_LEVEL_RAD, clean_recording
 from haloid.identify.inspection.bound import Bound, cramer_rao_bound
-from haloid.identify.stages import Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import identify
 from haloid.lab.loads import halo_setting
 from haloid.lab.robot import LabRobot
 from haloid.recordings.recording import Recording

@@ -16,7 +16,8 @@ import numpy as np
 from haloid.bench.identification.table2 import PAYLOAD_LINKS
 from haloid.bench.outcome import Outcome, Target
 from haloid.identify.inspection.bound import cramer_rao_bound
-from haloid.identify.stages import Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import identify
 from haloid.lab.excitation import Excitation
 from haloid.lab.loads import halo_setting
 from haloid.lab.record import record

@@ -17,7 +17,8 @@ import numpy as np
 from haloid.bench.identification.industrial_arm import FRICTION_IMPEDANCE, IndustrialArm, Wear, data_sheet
 from haloid.bench.outcome import Outcome, Target
 from haloid.identify.results.answer import NORMAL_95, answer
-from haloid.identify.stages import BASE_PARAMETERS, Settings, identify
+from haloid.identify.settings import BASE_PARAMETERS, Settings
+from haloid.identify.stages import identify
 from haloid.lab.loads import RigidLoad, box
 from haloid.report import Table
 

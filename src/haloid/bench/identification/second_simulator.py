@@ -20,7 +20,8 @@ import numpy as np
 from haloid.bench.identification.table2 import PAYLOAD_LINKS
 from haloid.bench.outcome import Outcome, Target
 from haloid.identify.results.answer import answer
-from haloid.identify.stages import Identification, Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import Identification, identify
 from haloid.lab.aging import Aging
 from haloid.lab.excitation import Excitation
 from haloid.lab.genesis.lab import GenesisLab

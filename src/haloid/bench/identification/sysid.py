@@ -22,8 +22,9 @@ from haloid.bench.outcome import Outcome, Target
 from haloid.errors import HaloidError
 from haloid.extras import install_command
 from haloid.identify.results.answer import NORMAL_95
+from haloid.identify.settings import Settings
 from haloid.identify.solvers import paper_solvers
-from haloid.identify.stages import Identification, Settings, identify
+from haloid.identify.stages import Identification, identify
 from haloid.lab.loads import halo_setting
 from haloid.lab.record import record
 from haloid.lab.robot import LabRobot

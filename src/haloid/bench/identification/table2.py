@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from haloid.bench.outcome import Outcome, Target
-from haloid.identify.stages import Identification, Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import Identification, identify
 from haloid.lab.loads import Load, halo_setting
 from haloid.lab.record import record
 from haloid.lab.robot import LabRobot

@@ -17,7 +17,8 @@ from typing import Any
 
 from haloid.bench.identification.table2 import PAYLOAD_LINKS
 from haloid.identify.results.files import robot_patch
-from haloid.identify.stages import Settings, identify
+from haloid.identify.settings import Settings
+from haloid.identify.stages import identify
 from haloid.lab.aging import Aging, age
 from haloid.lab.loads import halo_setting, put_on
 from haloid.lab.record import record

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from haloid.identify.inspection.inspect import Inspection, JointFacts
 from haloid.identify.inspection.precision import LinkPrecision
 from haloid.identify.results.answer import NORMAL_95
-from haloid.identify.stages import Settings
+from haloid.identify.settings import Settings
 
 STILL_RAD = 0.002
 """A joint that moves less (rms) stands still: its friction stays unknown."""

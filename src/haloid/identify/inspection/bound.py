@@ -20,7 +20,7 @@ from haloid.identify.problem.body import inertia_information
 from haloid.identify.problem.problem import Problem, StatePrior
 from haloid.identify.problem.residuals import JointResidual
 from haloid.identify.problem.unknowns import Prior, Unknowns, choose_columns
-from haloid.identify.stages import Settings, payload_patterns
+from haloid.identify.settings import Settings, payload_patterns
 from haloid.recordings.recording import Recording
 from haloid.robots.inertia import LinkParameters
 

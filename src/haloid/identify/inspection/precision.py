@@ -21,10 +21,10 @@ from haloid.identify.data.dataset import DataError, Dataset, build_simulator, ev
 from haloid.identify.problem.body import body_prior
 from haloid.identify.problem.priors import PAYLOAD_STD
 from haloid.identify.problem.unknowns import Unknowns, choose_columns
+from haloid.identify.settings import Settings, payload_patterns
 from haloid.identify.solvers.fit import Fit, FitSettings, conclude, part
 from haloid.identify.solvers.levenberg_marquardt import Solution
 from haloid.identify.solvers.payload_search import payload_approach
-from haloid.identify.stages import Settings, payload_patterns
 from haloid.recordings.recording import Recording
 
 FRAGMENT_S = 0.4

@@ -25,7 +25,8 @@ import haloid
 from haloid.engines.simulate import SOLVER_TOLERANCE
 from haloid.identify.data.usable import pieces
 from haloid.identify.results.answer import Answer, Estimate
-from haloid.identify.stages import Identification, Settings
+from haloid.identify.settings import Settings
+from haloid.identify.stages import Identification
 from haloid.recordings.recording import Recording
 from haloid.robots.description import carry_description
 from haloid.robots.files.write_mjcf import write_mjcf
