@@ -25,7 +25,7 @@ from haloid.skills.training import run_folder as module
 from haloid.skills.training.checkpoint import load_checkpoint, save_checkpoint
 from haloid.skills.training.learning import Iteration, Training
 from haloid.skills.training.run_config import read_config
-from haloid.skills.training.run_folder import resume, train
+from haloid.skills.training.run_folder import last_policy, resume, train
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +187,12 @@ def test_a_warm_start_takes_the_best_networks_of_a_folder(whole, stand, tmp_path
     with pytest.raises(HaloidError, match="the warm start does not fit this task"):
         train(small_training(stand, learn_arms=True), tmp_path / "cold", warm_start=whole)
     assert not (tmp_path / "cold").exists()
+
+
+def test_the_last_policy_is_that_of_the_last_iteration(whole):
+    state, found = load_checkpoint(whole), last_policy(whole)
+    assert torch.equal(found.network.layers[0].weight, state["ppo"]["actor_state_dict"]["mlp.0.weight"])
+    assert not torch.equal(found.network.layers[0].weight, state["best"]["actor"]["mlp.0.weight"])
 
 
 def test_a_diverged_simulation_is_kept_and_can_be_seen_again(stand, tmp_path: Path, monkeypatch):

@@ -5,6 +5,7 @@ In: the benchmark's settings. Out: a row for every use and motion. Trainings are
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +22,8 @@ from haloid.gap.delta.finetune import finetune, train_on, tuning_config
 from haloid.gap.delta.inverse import Compensation, Solve, fixed_point, gradient_search
 from haloid.gap.standins.named import stand_in, what_moves
 from haloid.skills.evaluation.evaluate import Evaluation, EvaluationConfig, evaluate
+from haloid.skills.policies.deployed import DeployedPolicy
+from haloid.skills.policies.export import export_onnx
 from haloid.skills.policies.open_policy import open_policy
 from haloid.skills.task.robot import TrackedRobot, tracked_robot
 from haloid.skills.task.task import TaskConfig
@@ -28,7 +31,7 @@ from haloid.skills.task.transforms import Command, Now, Transform
 from haloid.skills.training.checkpoint import FILE
 from haloid.skills.training.learning import Iteration, TrainingConfig
 from haloid.skills.training.run_config import read_config
-from haloid.skills.training.run_folder import resume, train
+from haloid.skills.training.run_folder import last_policy, resume, train
 
 if TYPE_CHECKING:
     from haloid.bench.delta.closed_loop import AsapClosedLoop
@@ -62,15 +65,15 @@ class Uses:
 
     def measured(self, use: str) -> list[dict[str, Any]]:
         """A row for every motion; `use` is one of USES, that of action noise followed by its β."""
-        policy, transforms = self._made(use)
+        folder, transforms = self._made(use)
+        policy = open_policy(folder) if folder == self._vanilla else _after_its_last_iteration(folder)
         if use != "ASAP":
             return self._run(use, policy, transforms)
         rows = self._learned.clock.timed("evaluate", lambda: self._run(use, policy, transforms))
         return [{**row, "loop_cpu_min": self._learned.clock.minutes()} for row in rows]
 
-    def _run(self, use: str, policy: Path, transforms: tuple[Transform, ...]) -> list[dict[str, Any]]:
-        config, rows = self._config, []
-        deployed, robot = open_policy(policy), stand_in(config.stand_in)
+    def _run(self, use: str, deployed: DeployedPolicy, transforms: tuple[Transform, ...]) -> list[dict[str, Any]]:
+        config, rows, robot = self._config, [], stand_in(self._config.stand_in)
         for motion in config.motions:
             self._say(f"{use}: running {motion}")
             settings = EvaluationConfig(
@@ -145,6 +148,14 @@ class Uses:
         training = TrainingConfig(task, iterations=config.vanilla_iterations, threads=config.threads)
         train(training, folder, on_iteration=tell)
         return folder
+
+
+def _after_its_last_iteration(folder: Path) -> DeployedPolicy:
+    """Trials choose by the simulator that a use trained in, which is another one for each; so none of them chooses."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "policy.onnx"
+        export_onnx(last_policy(folder), file)
+        return DeployedPolicy(file)
 
 
 def _numbers(found: Evaluation) -> dict[str, Any]:

@@ -17,7 +17,8 @@ import numpy as np
 
 from haloid.errors import HaloidError
 from haloid.outputs import atomic_file
-from haloid.skills.policies.policy import load_policy, save_policy
+from haloid.skills.policies.networks import network_of
+from haloid.skills.policies.policy import TrackingPolicy, load_policy, save_policy
 from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.skills.task.transforms import Transform
 from haloid.skills.training.checkpoint import FILE, load_checkpoint, save_checkpoint
@@ -141,6 +142,13 @@ def finish(outcome: TrainingOutcome) -> Path:
     file = outcome.folder / "policy.onnx"
     export_onnx(load_policy(outcome.folder), file)
     return file
+
+
+def last_policy(folder: Path) -> TrackingPolicy:
+    """The policy after the last iteration, which no trial chose."""
+    best, state = load_policy(folder), load_checkpoint(folder)
+    network = network_of(state["ppo"]["actor_state_dict"])
+    return TrackingPolicy(best.facts, network, best.actions, best.reference).eval()
 
 
 def best_networks(state: dict[str, Any]) -> tuple[dict, dict]:
