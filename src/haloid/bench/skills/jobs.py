@@ -121,8 +121,8 @@ def trained_policies(motions: Sequence[str], sweep: Sweep, say: Callable[[str], 
     names = {
         (tuple(group), method, seed): _job_name(tuple(group), method, seed, sweep)
         for group in groups
+        for seed in range(sweep.seeds)  # a sweep that is stopped has whole seeds: all methods, or none
         for method in METHODS
-        for seed in range(sweep.seeds)
     }
     jobs = [
         _job(name, [sources[motion] for motion in group], sweep.iterations, seed, sweep, known[method], start)
