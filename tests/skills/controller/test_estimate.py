@@ -24,7 +24,7 @@ def standing():
     forces = reference_forces(model, reference, contacts)
     noise = Noise()
     target_rad = feedforward_targets(model, reference, forces)
-    linear = linear_model(model, reference, contacts, forces, target_rad, noise.tip_return)
+    linear = linear_model(model, "torso_link", reference, contacts, forces, target_rad, noise.tip_return)
     full = feedback_gains(model, "torso_link", reference, contacts, forces, linear, FeedbackWeights())
     observed, _ = observation_matrices(model, "torso_link", reference)
     gains = observed_gains(model, reference, contacts, linear, full, observed, noise)
@@ -32,7 +32,8 @@ def standing():
 
 
 def crowd(standing, gain):
-    """What is wanted, what is observed and the errors of the state after three seconds of noise and pushes."""
+    """What is wanted, what is observed and the errors of the state after three seconds of noise and pushes; each robot
+    has a moment on its torso that stays."""
     linear, full, c, _, noise, tips = standing
     random, n, nv = np.random.default_rng(0), 29, 35
     sensors = np.repeat([noise.torso_rad, noise.gyro_rad_s, noise.joint_rad, noise.joint_vel_rad_s], [3, 3, n, n])
@@ -42,13 +43,16 @@ def crowd(standing, gain):
     first, rest = linear.over(FRAMES - 1, 1), linear.over(FRAMES - 1, linear.physics_steps - 1)
     state, last = np.zeros((ROBOTS, 2 * nv)), np.zeros((ROBOTS, n))
     draw = lambda size: random.normal(size=(ROBOTS, len(size))) * size  # noqa: E731
+    offset = draw(np.full(2, noise.offset_nm))
     for _ in range(STEPS):
         seen = np.hstack([state @ c.T + draw(sensors), last])
-        wanted = (state @ first[0].T + last @ first[1].T) @ full.T
+        when_it_acts = state @ first[0].T + np.hstack([last, offset]) @ first[1].T
+        wanted = np.hstack([when_it_acts, offset]) @ full.T
         before, error = state, -seen @ gain.T + draw(np.full(n, noise.target_rad))
         pushed = draw(pushes)
         state = state + np.hstack([pushed[:, :nv] @ free.T, pushed[:, nv:] @ free.T])
-        state = (state @ first[0].T + last @ first[1].T) @ rest[0].T + error @ rest[1].T
+        when_it_acts = state @ first[0].T + np.hstack([last, offset]) @ first[1].T
+        state = when_it_acts @ rest[0].T + np.hstack([error, offset]) @ rest[1].T
         state += draw(np.full(2, noise.tip_rad)) @ tips.T
         last = error
     return wanted, seen, before

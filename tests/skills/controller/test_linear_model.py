@@ -10,13 +10,17 @@ from haloid.skills.controller.linear_model import LinearModel, linear_model
 from haloid.skills.controller.tables import feedforward_targets
 from haloid.trajectories.mujoco_states import ModelStates
 
+TORSO = "torso_link"
+
 
 def standing_still(model: mujoco.MjModel) -> tuple[SoleContacts, LinearModel, mujoco.MjData]:
     """The linear model of two frames of standing, and a state in which Jacobians can be taken."""
     reference = ModelStates(0.02, np.tile(standing_qpos(model), (2, 1)), np.zeros((2, model.nv)))
     contacts = sole_contacts(model, reference)
     forces = reference_forces(model, reference, contacts)
-    linear = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)
+    linear = linear_model(
+        model, TORSO, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01
+    )
     data = mujoco.MjData(model)
     data.qpos[:] = reference.qpos[0]
     mujoco.mj_kinematics(model, data)
@@ -31,13 +35,13 @@ def test_a_turned_ankle_target_moves_the_pelvis_as_in_simulation():
     contacts = sole_contacts(model, reference)
     forces = reference_forces(model, reference, contacts)
     target = feedforward_targets(model, reference, forces)
-    linear = linear_model(model, reference, contacts, forces, target, 0.01)
+    linear = linear_model(model, TORSO, reference, contacts, forces, target, 0.01)
     ankles = [model.actuator(f"{side}_ankle_pitch_joint").id for side in ("left", "right")]
     change = np.zeros(model.nu)
     change[ankles] = 0.02
     predicted = np.zeros(2 * model.nv)
     for _ in range(5):
-        predicted = linear.state[1] @ predicted + linear.control[1] @ change
+        predicted = linear.state[1] @ predicted + linear.inputs[1][:, : model.nu] @ change
 
     ends = []
     for ctrl in (target[1], target[1] + change):
@@ -55,13 +59,38 @@ def test_a_turned_ankle_target_moves_the_pelvis_as_in_simulation():
     np.testing.assert_allclose(moved[[forward, pitch]], predicted[[forward, pitch]], rtol=0.25)
 
 
+def test_a_moment_on_the_torso_moves_the_pelvis_as_in_simulation():
+    """As above, 0.1 s of 2 N·m about y, after which a robot on ankles without feedback is on its way."""
+    model = robot_on_floor()
+    _, linear, _ = standing_still(model)
+    reference = ModelStates(0.02, np.tile(standing_qpos(model), (2, 1)), np.zeros((2, model.nv)))
+    contacts = sole_contacts(model, reference)
+    target = feedforward_targets(model, reference, reference_forces(model, reference, contacts))
+    predicted = np.zeros(2 * model.nv)
+    for _ in range(5):
+        predicted = linear.state[1] @ predicted + linear.inputs[1][:, model.nu :] @ [0.0, 2.0]
+    ends = []
+    for moment_nm in (0.0, 2.0):
+        data = mujoco.MjData(model)
+        data.qpos[:], data.ctrl[:] = reference.qpos[0], target[1]
+        mujoco.mj_step(model, data, nstep=20)
+        data.xfrc_applied[model.body(TORSO).id, 4] = moment_nm
+        mujoco.mj_step(model, data, nstep=20)
+        ends.append(data.qpos.copy())
+    moved = np.zeros(model.nv)
+    mujoco.mj_differentiatePos(model, moved, 1.0, *ends)
+    waist = 6 + model.actuator("waist_pitch_joint").id
+    assert abs(moved[waist]) > 1e-4
+    np.testing.assert_allclose(moved[[0, 4, waist]], predicted[[0, 4, waist]], rtol=0.25)
+
+
 def test_resting_soles_keep_their_places():
     model = robot_on_floor()
     _, linear, data = standing_still(model)
     foot = np.zeros((3, model.nv))
     mujoco.mj_jacBody(model, data, foot, None, model.body("left_ankle_roll_link").id)
-    slip_m_per_rad = foot @ linear.control[1][: model.nv]
-    assert np.abs(linear.control[1][: model.nv]).max() > 1e-3
+    slip_m_per_rad = foot @ linear.inputs[1][:, : model.nu][: model.nv]
+    assert np.abs(linear.inputs[1][:, : model.nu][: model.nv]).max() > 1e-3
     assert np.abs(slip_m_per_rad).max() < 1e-5
 
 
@@ -71,10 +100,12 @@ def test_a_servo_at_its_limit_has_the_slope_of_one_below_it():
     reference = ModelStates(0.02, np.tile(standing_qpos(model), (3, 1)), np.zeros((3, model.nv)))
     contacts = sole_contacts(model, reference)
     forces = reference_forces(model, reference, contacts)
-    free = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)
+    free = linear_model(model, TORSO, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)
     model.actuator_forcerange[:] = np.outer(np.abs(forces.joint_torque_nm[1]) / 2 + 1e-3, [-1, 1])
-    at_limit = linear_model(model, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01)
-    np.testing.assert_allclose(at_limit.control[1], free.control[1], atol=0.02 * np.abs(free.control[1]).max())
+    at_limit = linear_model(
+        model, TORSO, reference, contacts, forces, feedforward_targets(model, reference, forces), 0.01
+    )
+    np.testing.assert_allclose(at_limit.inputs[1], free.inputs[1], atol=0.02 * np.abs(free.inputs[1]).max())
 
 
 def test_a_foot_put_down_beside_its_mark_stays_there_and_pushes_do_not_move_it():
@@ -95,7 +126,7 @@ def test_a_foot_put_down_beside_its_mark_stays_there_and_pushes_do_not_move_it()
 def test_parts_of_a_control_step_make_the_whole():
     _, linear, _ = standing_still(robot_on_floor())
     assert linear.physics_steps == 4
-    first_state, first_control = linear.over(1, 1)
-    rest_state, rest_control = linear.over(1, 3)
+    first_state, first_inputs = linear.over(1, 1)
+    rest_state, rest_inputs = linear.over(1, 3)
     np.testing.assert_allclose(rest_state @ first_state, linear.state[1], atol=1e-9)
-    np.testing.assert_allclose(rest_state @ first_control + rest_control, linear.control[1], atol=1e-9)
+    np.testing.assert_allclose(rest_state @ first_inputs + rest_inputs, linear.inputs[1], atol=1e-9)

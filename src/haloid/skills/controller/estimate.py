@@ -4,13 +4,15 @@ In: the linear model, full-state gains K, what the sensors show C and how noisy 
 observed and on what the last target was off by. That target is the policy's only memory: it was computed from the
 observation before this one, so it says something about the state too, and the regression on both filters the
 sensors' noise. It also goes on acting until the new one arrives, a physics step or so later: the gain is on where
-the state will be then. With z = (x, p), x the error of the state and p that of the last target, o = C_z z the
-observation of both with noise N, and the covariance P of z in the closed loop,
+the state will be then. With z = (x, p, d), x the error of the state, p that of the last target and d moments on the
+torso that stay, o = C_z z the observation of x and p with noise N, and the covariance P of z in the closed loop,
 
-    L = P C_zᵀ (C_z P C_zᵀ + N)⁻¹,   F = K S L,   S = (A_d  B_d),
-    P[t] = G (P + W) Gᵀ + H N Hᵀ,   G = (A_r S; 0) − H C_z,   H = (B_r; 1) F,
+    M = P C_zᵀ (C_z P C_zᵀ + N)⁻¹,   F = (K L) S M,   S = (A_d  B_d  E_d; 0  0  1),
+    P[t] = G (P + W) Gᵀ + H N Hᵀ,   G = ((A_r  E_r) S; 0; d ↦ d) − H C_z,   H = (B_r; 1; 0) F,
 
-where A_d, B_d are the step until the new target acts and A_r, B_r the rest of it. Nothing measures the root's position
+where A_d, B_d, E_d are the step until the new target acts and A_r, B_r, E_r the rest of it. Nobody sees d either: a
+robot whose centre of mass is not where its model has it leans, and its targets are off for as long; so the regression
+finds d, and L takes it back (offset-free tracking). Nothing measures the root's position
 and velocity; the regression finds them from soles that stay where they are, and trusts encoders, gyroscope and
 orientation by their noise. Disturbances W are those that the soles leave free: nothing but a step moves a foot that
 rests.
@@ -23,7 +25,7 @@ import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from haloid.skills.controller.contacts import SoleContacts
-from haloid.skills.controller.linear_model import LinearModel
+from haloid.skills.controller.linear_model import OFFSETS, LinearModel
 from haloid.trajectories.mujoco_states import ModelStates
 
 
@@ -45,6 +47,9 @@ class Noise:
     push_rad_s: float = 0.045
     push_joint_rad: float = 0.003
     push_joint_rad_s: float = 0.1
+    offset_nm: float = 1.5
+    """Moment on the torso, about the world's x and y, of a centre of mass and a load that are not where the model has
+    them: it stays."""
     target_rad: float = 0.003
     """How much targets differ from what this controller computes: the network's corrections."""
 
@@ -86,19 +91,21 @@ def observed_gains(
     places = (noise.push_m, noise.push_rad, noise.push_joint_rad)
     pushes = (*places, noise.push_m_s, noise.push_rad_s, noise.push_joint_rad_s)
     of_pushes = np.diag(np.repeat(pushes, [3, 3, n, 3, 3, n]) ** 2)
-    covariance = block_diag(10 * of_pushes, np.zeros((nu, nu)))
+    covariance = block_diag(10 * of_pushes, np.zeros((nu, nu)), noise.offset_nm**2 * np.eye(OFFSETS))
+    stays = np.eye(size + nu + OFFSETS)[size + nu :]
     output = np.empty((len(reference), nu, len(of_sensors)))
     tips = noise.tip_rad * tipping(model, reference, contacts)
     for frame in [1] * settle_steps + list(range(1, len(reference))):
-        c = block_diag(observed[frame], np.eye(nu))
+        c = np.hstack([block_diag(observed[frame], np.eye(nu)), np.zeros((len(of_sensors), OFFSETS))])
         seen = covariance @ c.T
         regression = cho_solve(cho_factor(c @ seen + of_sensors), seen.T).T
-        when_it_acts = np.hstack(linear.over(frame, DELAY_PHYSICS_STEPS))
-        rest_state, rest_control = linear.over(frame, linear.physics_steps - DELAY_PHYSICS_STEPS)
+        when_it_acts = np.vstack([np.hstack(linear.over(frame, DELAY_PHYSICS_STEPS)), stays])
+        rest_state, rest_inputs = linear.over(frame, linear.physics_steps - DELAY_PHYSICS_STEPS)
         output[frame] = gains[frame] @ when_it_acts @ regression
-        by_target = np.vstack([rest_control, np.eye(nu)])
+        by_target = np.vstack([rest_inputs[:, :nu], np.eye(nu), np.zeros((OFFSETS, nu))])
         reaction = by_target @ output[frame]
-        grown = np.vstack([rest_state @ when_it_acts, np.zeros((nu, size + nu))]) - reaction @ c
+        rest = np.hstack([rest_state, rest_inputs[:, nu:]])
+        grown = np.vstack([rest @ when_it_acts, np.zeros((nu, size + nu + OFFSETS)), stays]) - reaction @ c
         free = block_diag(linear.free_part[frame], linear.free_part[frame])
         covariance[:size, :size] += free @ of_pushes @ free.T
         covariance = grown @ covariance @ grown.T + reaction @ of_sensors @ reaction.T

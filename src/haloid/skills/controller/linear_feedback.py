@@ -1,14 +1,17 @@
 """Controller, step five: time-varying linear-quadratic feedback about the reference.
 
-In: the linear model of every control step and the reference's kinematics. Out: gains K[t] with u = K[t] (reference −
-measured) of the full state. They minimise Σ xᵀQx + uᵀRu by the backward Riccati recursion
+In: the linear model of every control step and the reference's kinematics. Out: gains with u = K[t] (reference −
+measured) − L[t] d of the full state and of moments d that stay. They minimise Σ xᵀQx + uᵀRu by the backward Riccati
+recursion
 
-    K[t] = (R + BᵀPB + DᵀD)⁻¹ (BᵀPA + DᵀC),
+    (K[t], L[t]) = (R + BᵀPB + DᵀD)⁻¹ (BᵀPA + DᵀC, Bᵀ(PE + S) + DᵀF),
     P[t−1] = Q + (A − BK)ᵀ P (A − BK) + KᵀRK + (C − DK)ᵀ(C − DK),
+    S[t−1] = (A − BK)ᵀ (P(E − BL) + S) + KᵀRL + (C − DK)ᵀ(F − DL),
 
-started with the converged P of the last frame. Q counts what matters to a robot on its feet: the centre of mass over
-the soles that rest, the torso's orientation, every joint; R counts torques (kp·u) against the motors' limits; Cx +
-Du are the changes of the soles' forces against the loads they bear, since a foot pressed at its edge tips.
+started with the converged P and S of the last frame: S d is the slope of the cost that d leaves to go. Q counts what
+matters to a robot on its feet: the centre of mass over the soles that rest, the torso's orientation, every joint; R
+counts torques (kp·u) against the motors' limits; Cx + Du + Fd are the changes of the soles' forces against the loads
+they bear, since a foot pressed at its edge tips.
 """
 
 from dataclasses import dataclass
@@ -19,7 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from haloid.skills.controller.contacts import SoleContacts
 from haloid.skills.controller.inverse_dynamics import ReferenceForces, sole_jacobians
-from haloid.skills.controller.linear_model import LinearModel
+from haloid.skills.controller.linear_model import OFFSETS, LinearModel
 from haloid.trajectories.mujoco_states import ModelStates
 
 
@@ -50,23 +53,28 @@ def feedback_gains(
     linear: LinearModel,
     weights: FeedbackWeights,
 ) -> np.ndarray:
-    """(T, nu, 2 nv) K of every control step; `anchor` is the torso, whose rotation counts."""
-    frames, size = len(reference), 2 * model.nv
+    """(T, nu, 2 nv + 2) K and L of every control step; `anchor` is the torso, whose rotation counts."""
+    frames, size, nu = len(reference), 2 * model.nv, model.nu
     limit_nm = weights.torque_of_limit * model.actuator_forcerange[:, 1]
     torque_cost = np.diag((model.actuator_gainprm[:, 0] / limit_nm) ** 2)
-    gains = np.empty((frames, model.nu, size))
+    gains = np.empty((frames, nu, size + OFFSETS))
     data = mujoco.MjData(model)
-    cost_to_go = np.zeros((size, size))
+    cost_to_go, slope_to_go = np.zeros((size, size)), np.zeros((size, OFFSETS))
     for frame in [frames - 1] * weights.settle_steps + list(range(frames - 1, 0, -1)):
         cost_to_go = cost_to_go + state_cost(model, anchor, data, reference.qpos[frame], contacts, frame, weights)
-        a, b = linear.state[frame], linear.control[frame]
+        a, b, e = linear.state[frame], linear.inputs[frame][:, :nu], linear.inputs[frame][:, nu:]
         scale = 1 / (weights.sole_force_of_load * _loads_n(forces.sole_force_w_n[frame]))
         scale[np.repeat(contacts.held, 3)] = 0.0
-        by_state, by_control = scale * linear.force_by_state[frame], scale * linear.force_by_control[frame]
+        by_state, by_inputs = scale * linear.force_by_state[frame], scale * linear.force_by_inputs[frame]
+        by_control, by_offset = by_inputs[:, :nu], by_inputs[:, nu:]
         quadratic = torque_cost + b.T @ cost_to_go @ b + by_control.T @ by_control
-        gains[frame] = cho_solve(cho_factor(quadratic), b.T @ cost_to_go @ a + by_control.T @ by_state)
-        closed, force = a - b @ gains[frame], by_state - by_control @ gains[frame]
-        cost_to_go = closed.T @ cost_to_go @ closed + gains[frame].T @ torque_cost @ gains[frame] + force.T @ force
+        ahead = np.hstack([cost_to_go @ a, cost_to_go @ e + slope_to_go])
+        gains[frame] = cho_solve(cho_factor(quadratic), b.T @ ahead + by_control.T @ np.hstack([by_state, by_offset]))
+        gain, of_offset = gains[frame][:, :size], gains[frame][:, size:]
+        closed, force = a - b @ gain, by_state - by_control @ gain
+        slope_to_go = closed.T @ (cost_to_go @ (e - b @ of_offset) + slope_to_go) + gain.T @ torque_cost @ of_offset
+        slope_to_go += force.T @ (by_offset - by_control @ of_offset)
+        cost_to_go = closed.T @ cost_to_go @ closed + gain.T @ torque_cost @ gain + force.T @ force
     gains[0] = gains[1]
     return gains
 

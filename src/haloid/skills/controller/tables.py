@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from haloid.errors import HaloidError
 from haloid.robots.description import Robot
@@ -67,6 +68,7 @@ def feedforward(model: mujoco.MjModel, robot: Robot, motion: Motion) -> Feedforw
     return Feedforward(scalar_joints(model), target_rad, contacts, forces, reference)
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def controller_tables(
     model: mujoco.MjModel,
     robot: Robot,
@@ -74,11 +76,14 @@ def controller_tables(
     weights: FeedbackWeights | None = None,
     noise: Noise | None = None,
 ) -> ControllerTables:
-    """The tables for tracking `motion` with `model`, which is a model of `robot`."""
+    """The tables for tracking `motion` with `model`, which is a model of `robot`.
+
+    The matrices are too small to share among threads, which on busy cores wait for each other: 3 s become 110 s.
+    """
     weights, noise = weights or FeedbackWeights(), noise or Noise()
     shown, found = states_of(model, motion.trajectory), feedforward(model, robot, motion)
     contacts, reference, forces, target_rad = found.contacts, found.reference, found.forces, found.target_rad
-    linear = linear_model(model, reference, contacts, forces, target_rad, noise.tip_return)
+    linear = linear_model(model, robot.anchor, reference, contacts, forces, target_rad, noise.tip_return)
     full_gain = feedback_gains(model, robot.anchor, reference, contacts, forces, linear, weights)
     observed, step = observation_matrices(model, robot.anchor, reference)
     gain = observed_gains(model, reference, contacts, linear, full_gain, observed, noise)
