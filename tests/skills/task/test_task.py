@@ -1,5 +1,6 @@
 """The task: robot, motions, action mode and randomisation as the configuration says."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.skills.small_training import short_stand
 from haloid.errors import HaloidError
 from haloid.motions.load import load_motion
 from haloid.robots.description import describe
+from haloid.skills.controller.design import Design
 from haloid.skills.controller.estimate import Noise
 from haloid.skills.controller.linear_feedback import FeedbackWeights
 from haloid.skills.controller.tables import controller_tables
@@ -82,11 +84,11 @@ def test_impossible_settings_are_refused(stand, tmp_path: Path):
 
 
 def test_the_controller_is_the_best_in_trials_and_the_first_that_never_falls_ends_them(stand, monkeypatch):
-    assumed = [(FeedbackWeights(), Noise(tip_rad=tip_rad)) for tip_rad in (0.01, 0.02, 0.03)]
-    assumed.append((FeedbackWeights(com_m=0.02), Noise()))
+    designs = [Design(assumed=Noise(tip_rad=tip_rad)) for tip_rad in (0.01, 0.02, 0.03)]
+    designs.append(Design(FeedbackWeights(com_m=0.02)))
     model, motion = tracked_robot("g1").model, load_motion(stand)
-    gains = [controller_tables(model, describe("g1"), motion, *settings).gain for settings in assumed]
-    monkeypatch.setattr(task_module, "CONTROLLERS", assumed)
+    gains = [controller_tables(model, describe("g1"), motion, one.weights, one.assumed).gain for one in designs]
+    monkeypatch.setattr(task_module, "DESIGNS", designs)
     for successes, best in (((0.3, 0.9, 0.5, 0.8), 1), ((0.3, 0.9, 1.0), 2), ((0.3, 0.9, 0.5, 0.95), 3)):
         trials = [Trial(success, survival=0.9, body_error_m=0.05) for success in successes]
         monkeypatch.setattr(task_module, "try_out", lambda *_, trials=trials: trials.pop(0))
@@ -95,3 +97,22 @@ def test_the_controller_is_the_best_in_trials_and_the_first_that_never_falls_end
         assert isinstance(task.actions, ControllerActions)
         np.testing.assert_allclose(task.actions.gain.numpy(), gains[best], atol=1e-4 * np.abs(gains[best]).max())
         assert not trials
+
+
+def test_a_search_tries_other_designs_and_keeps_the_best(stand, monkeypatch):
+    """The usual design succeeds in its trial; on rougher robots it scores 0.1, and three others 0.0, 0.9 and 0.2."""
+    config = TaskConfig((stand,), actions="controller", robots=4, threads=1, randomisation="none")
+    usual = build_task(config).actions
+    asked: list[int] = []
+
+    def try_out(*args):
+        asked.append(args[-1])
+        return Trial((1.0, 0.1, 0.0, 0.9, 0.2)[len(asked) - 1], survival=0.0, body_error_m=0.0)
+
+    monkeypatch.setattr(task_module, "try_out", try_out)
+    told: list[str] = []
+    found = build_task(replace(config, search=3), tell=told.append).actions
+    assert isinstance(found, ControllerActions) and isinstance(usual, ControllerActions)
+    assert asked == [48, 96, 96, 96, 96]
+    assert [words.split(",")[0] for words in told] == ["design 1 of 3", "design 2 of 3", "design 3 of 3"]
+    assert not np.allclose(found.gain, usual.gain, rtol=1e-3)

@@ -34,6 +34,7 @@ class Config:
         haloid train --resume out/walk --iterations 600
         haloid train --config out/walk/config.yaml --seed 2 -o out/walk-2
         haloid train --motion walk --actions controller --model out/result/calibrated.xml -o out/controller
+        haloid train --motion walk --actions controller --search 60 -o out/robust-controller
         haloid train --motion excitation --clamp left_ankle_roll_link --randomisation wide --learn-arms -o out/explore
         haloid train --motion walk --backend mjlab --gpu-ids 0 1 -o out/walk-gpu
         haloid train --motion squat --preset asap -o out/squat-asap
@@ -76,6 +77,9 @@ class Config:
     history: int = 3
     """Readings of its sensors that a policy on feed-forward targets or of ASAP's preset sees; a few show how fast it
     moves."""
+    search: int = 0
+    """With --actions controller: try this many more designs on robots that differ by all of the randomisation, some
+    seconds each, and keep the best."""
     learn_arms: bool = False
     """Correct the arms too, not only legs and waist."""
     repair: bool = False
@@ -125,6 +129,8 @@ def _mistake(config: Config) -> str | None:
         return "ASAP's pre-training and its randomisation are on the CPU; leave out --backend mjlab, or them"
     if config.actions == "controller" and config.backend == "mjlab":
         return "the controller is computed on the CPU and learns nothing; leave out --backend mjlab"
+    if config.search and (config.actions != "controller" or config.clamp is not None):
+        return "--search is for the controller of a robot on its feet; give --actions controller and no --clamp"
     if config.resume is not None and (config.motion or config.out is not None or config.config is not None):
         return "--resume goes on with a training and its own settings; leave out --motion, -o and --config"
     return None
@@ -176,6 +182,7 @@ def run(config: Config) -> None:
                 minutes=config.minutes,
                 warm_start=config.warm_start,
                 on_iteration=tell,
+                on_search=say,
             )
     policy = finish(outcome)
     console.results.print(
@@ -236,6 +243,7 @@ def _config_of(file: Path) -> Config:
         delay=task.delay_s,
         state_estimation=task.state_estimation,
         history=task.history,
+        search=task.search,
         learn_arms=task.learn_arms,
         repair=task.repair,
         warm_start=None if session.warm_start is None else Path(session.warm_start),
@@ -270,6 +278,7 @@ def _training_config(config: Config) -> "TrainingConfig":
             delay_s=config.delay,
             state_estimation=config.state_estimation,
             history=config.history,
+            search=config.search,
             learn_arms=config.learn_arms,
             robots=config.robots,
             substeps=config.substeps,

@@ -96,7 +96,7 @@ def observed_gains(
     output = np.empty((len(reference), nu, len(of_sensors)))
     tips = noise.tip_rad * tipping(model, reference, contacts)
     for frame in [1] * settle_steps + list(range(1, len(reference))):
-        c = np.hstack([block_diag(observed[frame], np.eye(nu)), np.zeros((len(of_sensors), OFFSETS))])
+        c = np.asarray(block_diag(observed[frame], np.eye(nu), np.zeros((0, OFFSETS))))
         seen = covariance @ c.T
         regression = cho_solve(cho_factor(c @ seen + of_sensors), seen.T).T
         when_it_acts = np.vstack([np.hstack(linear.over(frame, DELAY_PHYSICS_STEPS)), stays])

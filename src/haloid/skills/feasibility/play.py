@@ -7,6 +7,7 @@ first frame, without noise, pushes or delay, with the contacts, torque limits an
 import numpy as np
 import torch
 
+from haloid.skills.controller.design import DESIGNS
 from haloid.skills.controller.tables import ControllerTables, controller_tables
 from haloid.skills.evaluation.metrics import FAILURE_M
 from haloid.skills.policies.actions import ControllerActions, controller_action_tables
@@ -15,7 +16,6 @@ from haloid.skills.task.environment import EnvironmentConfig, TrackingEnvironmen
 from haloid.skills.task.randomisation import RANDOMISATIONS
 from haloid.skills.task.reference import reference_of
 from haloid.skills.task.robot import TrackedRobot
-from haloid.skills.task.task import CONTROLLERS
 from haloid.skills.training.vec_env import TrackingVecEnv
 from haloid.trajectories.motion import Motion
 
@@ -23,8 +23,8 @@ from haloid.trajectories.motion import Motion
 def part_played(robot: TrackedRobot, motion: Motion) -> float:
     """From 0 to 1, of the best of the controllers that training tries; the first that gets through ends the search."""
     best = 0.0
-    for weights, noise in CONTROLLERS:
-        tables = controller_tables(robot.model, robot.description, motion, weights, noise)
+    for design in DESIGNS:
+        tables = controller_tables(robot.model, robot.description, motion, design.weights, design.assumed)
         best = max(best, _part_played(robot, motion, tables))
         if best == 1.0:
             break

@@ -5,7 +5,7 @@ controller are computed for the robot in the middle of what the batch is randomi
 few in a trial on robots of the task: how feet tip depends on the motion.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -19,8 +19,7 @@ from haloid.motions.load import load_motion
 from haloid.robots.entries import DEFAULT_ROBOT
 from haloid.setting_limits import check_settings
 from haloid.skills.asap.pretraining import pretraining_terms
-from haloid.skills.controller.estimate import Noise
-from haloid.skills.controller.linear_feedback import FeedbackWeights
+from haloid.skills.controller.design import CLAMPED, DESIGNS, Design, searched
 from haloid.skills.controller.tables import ControllerTables, Feedforward, controller_tables, feedforward
 from haloid.skills.evaluation.metrics import FAILURE_M
 from haloid.skills.feasibility.check import warn_of_infeasible
@@ -34,6 +33,7 @@ from haloid.skills.policies.actions import (
     feedforward_tables,
 )
 from haloid.skills.task.clamped import STILL_M, Clamp, clamp_of_motion
+from haloid.skills.task.difficulty import Difficulty
 from haloid.skills.task.environment import STEP_S, EnvironmentConfig, TrackingEnvironment
 from haloid.skills.task.randomisation import RANDOMISATIONS, RandomisationName, middle_of
 from haloid.skills.task.reference import Reference, reference_of
@@ -42,7 +42,7 @@ from haloid.skills.task.robot import TrackedRobot, robot_of_model, tracked_robot
 from haloid.skills.task.simulation import Simulate, Simulation
 from haloid.skills.task.terms import Terms, tracking_terms
 from haloid.skills.task.transforms import Transform, delayed_by
-from haloid.skills.training.trial import GENTLE, MEASURED_TIMESTEP_S, ROBOTS, try_out
+from haloid.skills.training.trial import GENTLE, MEASURED_TIMESTEP_S, ROBOTS, Trial, try_out
 from haloid.trajectories.motion import Motion
 from haloid.trajectories.mujoco_states import ModelStates, states_of
 
@@ -51,21 +51,16 @@ FEEDFORWARD_ACTION_RATE = -0.01
 FEEDFORWARD_ROOT_POS = 2.0
 """Four times mjlab's weight. A robot that steps after a push and does not see its place drifts away: of 160 runs under
 all of mjlab's pushes none fell, and 76 ended more than half a metre from the reference."""
-CLAMPED_WEIGHTS = FeedbackWeights(torque_of_limit=0.2)
-"""A foot that cannot tip lets the feedback be stiffer, and unknown loads ask for it."""
-CONTROLLERS = (
-    (FeedbackWeights(), Noise()),
-    (FeedbackWeights(), Noise(tip_return=0.15)),
-    (FeedbackWeights(), Noise(tip_rad=0.01)),
-    (FeedbackWeights(com_m=0.016, com_vel_m_s=0.18), Noise(tip_return=0.5)),
-)
-"""What is tried: assumptions about feet, and a gentler one for jumps; the first that never falls is taken."""
-
+SEARCHED = Difficulty(reset=GENTLE.reset, push=0.0, randomisation=1.0)
+"""For the search of a controller's design: robots that differ by all of Table I. Pushes stay out: a controller that
+follows a timetable of steps survives none of mjlab's, whatever its weights."""
+SEARCH_ROBOTS = 96
 
 _LIMITS = {
     "noise": (0.0, 100.0),
     "delay_s": (0.0, 1.0),
     "history": (1, 100),
+    "search": (0, 100_000),
     "robots": (1, 1_000_000),
     "substeps": (1, 20),
     "seed": (0, 2**32 - 1),
@@ -95,6 +90,8 @@ class TaskConfig:
     state_estimation: bool = False
     history: int = 3
     """Readings of its sensors that a policy on feed-forward targets or of ASAP's preset sees; in others it is one."""
+    search: int = 0
+    """Designs of the controller that are tried beside the usual ones, on robots of the whole randomisation."""
     learn_arms: bool = False
     """Let the network correct the arms too; legs and waist are enough for balance and learn faster."""
     robots: int = 192
@@ -132,14 +129,19 @@ class Task:
     actions: Actions
 
 
-def build_task(config: TaskConfig, transforms: tuple[Transform, ...] = (), simulate: Simulate = Simulation) -> Task:
-    """`transforms` come before the task's own delay; `simulate` is what moves the robots."""
+def build_task(
+    config: TaskConfig,
+    transforms: tuple[Transform, ...] = (),
+    simulate: Simulate = Simulation,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Task:
+    """`transforms` come before the task's own delay; `simulate` is what moves the robots; `tell` hears of a search."""
     motions = [
         load_motion(source, robot=robot_of_model(config.model), repaired=config.repair) for source in config.motions
     ]
     robot = tracked_robot(config.model, timestep_s=STEP_S / config.substeps, clamp=_clamp(config, motions))
     reference = reference_of(robot, motions, [Path(source).stem for source in config.motions])
-    tables = _tables(config, robot, motions)
+    tables = _tables(config, robot, motions, tell)
     followed = [table.reference for table in tables] or [
         states_of(robot.model, motion.trajectory) for motion in motions
     ]
@@ -178,7 +180,9 @@ def _environment_config(config: TaskConfig) -> EnvironmentConfig:
     )
 
 
-def _tables(config: TaskConfig, robot: TrackedRobot, motions: list[Motion]) -> Sequence[Feedforward]:
+def _tables(
+    config: TaskConfig, robot: TrackedRobot, motions: list[Motion], tell: Callable[[str], None] = lambda _: None
+) -> Sequence[Feedforward]:
     """One for each motion, with gains in the controller's mode; none in mjlab's."""
     if config.actions == "mjlab":
         return []
@@ -187,34 +191,43 @@ def _tables(config: TaskConfig, robot: TrackedRobot, motions: list[Motion]) -> S
     if config.actions == "feedforward":
         return [feedforward(model, robot.description, motion) for motion in motions]
     if robot.clamp is not None:
-        return [controller_tables(model, robot.description, motion, CLAMPED_WEIGHTS) for motion in motions]
-    return [_best_controller(config, robot, model, motion) for motion in motions]
+        return [_designed(model, robot, motion, CLAMPED) for motion in motions]
+    return [_best_controller(config, robot, model, motion, tell) for motion in motions]
+
+
+def _designed(model: mujoco.MjModel, robot: TrackedRobot, motion: Motion, design: Design) -> ControllerTables:
+    return controller_tables(model, robot.description, motion, design.weights, design.assumed)
 
 
 def _best_controller(
-    config: TaskConfig, robot: TrackedRobot, model: mujoco.MjModel, motion: Motion
+    config: TaskConfig, robot: TrackedRobot, model: mujoco.MjModel, motion: Motion, tell: Callable[[str], None]
 ) -> ControllerTables:
+    """Of the usual designs the first that never falls, or the best; and of as many others as are to be searched."""
     reference = reference_of(robot, [motion], ["motion"])
-    best, best_score = None, -np.inf
-    for weights, assumed in CONTROLLERS:
-        tables = controller_tables(model, robot.description, motion, weights, assumed)
-        actions = _actions(config, robot, reference, [tables])
-        starts, silent = _starts([tables]), torch.zeros(ROBOTS, actions.outputs)
-        found = try_out(
-            robot,
-            reference,
-            _environment_config(config),
-            starts,
-            replace(GENTLE, noise=config.noise),
-            actions,
-            lambda _, zero=silent: zero,
-        )
-        if best is None or found.score > best_score:
-            best, best_score = tables, found.score
+
+    def tried(design: Design, difficulty: Difficulty, robots: int) -> Trial:
+        tables = _designed(model, robot, motion, design)
+        actions, settings = _actions(config, robot, reference, [tables]), _environment_config(config)
+        silent = torch.zeros(robots, actions.outputs)
+        hardest = replace(difficulty, noise=config.noise)
+        return try_out(robot, reference, settings, _starts([tables]), hardest, actions, lambda _: silent, robots)
+
+    def score(design: Design) -> float:
+        try:
+            return tried(design, SEARCHED, SEARCH_ROBOTS).score
+        except np.linalg.LinAlgError:  # the recursion did not converge
+            return -np.inf
+
+    best, best_score = DESIGNS[0], -np.inf
+    for design in DESIGNS:
+        found = tried(design, GENTLE, ROBOTS)
+        if found.score > best_score:
+            best, best_score = design, found.score
         if found.success == 1.0:
             break
-    assert best is not None
-    return best
+    if config.search:
+        best = searched(best, score, config.search, config.seed, tell)
+    return _designed(model, robot, motion, best)
 
 
 def _starts(tables: Sequence[Feedforward]) -> ModelStates | None:

@@ -8,6 +8,7 @@ import contextlib
 import io
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -98,14 +99,19 @@ class Best:
 
 class Training:
     def __init__(
-        self, config: TrainingConfig, transforms: tuple[Transform, ...] = (), simulate: Simulate = Simulation
+        self,
+        config: TrainingConfig,
+        transforms: tuple[Transform, ...] = (),
+        simulate: Simulate = Simulation,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`transforms`: between the policy and the servos, beside the task's own; `simulate`: what moves the robots."""
+        """`transforms`: between the policy and the servos, beside the task's own; `simulate`: what moves the robots;
+        `tell` hears how the search of a controller's design goes."""
         torch.manual_seed(config.task.seed)
         if config.threads:
             torch.set_num_threads(config.threads)
         self.config = config
-        self.task: Task = build_task(config.task, transforms, simulate)
+        self.task: Task = build_task(config.task, transforms, simulate, tell)
         own = {"loosest_termination": LOOSEST, "reset": 0.0} if config.task.preset == "asap" else {}
         self.curriculum = Curriculum(hardest=config.difficulty, noise=config.task.noise, **own)
         self.iteration = 0

@@ -58,6 +58,7 @@ def train(
     minutes: float | None = None,
     warm_start: Path | None = None,
     on_iteration: Callable[[Iteration], None] = lambda _: None,
+    on_search: Callable[[str], None] = lambda _: None,
     transforms: tuple[Transform, ...] = (),
     simulate: Simulate = Simulation,
     delta_sha256: str | None = None,
@@ -66,7 +67,7 @@ def train(
     kept in it, but for the hash of the delta model that is among them."""
     refuse_training(folder)
     config = whole_paths(config)
-    training = Training(config, transforms, simulate)
+    training = Training(config, transforms, simulate, on_search)
     if warm_start is not None:
         begun = load_checkpoint(warm_start)
         training.warm_start(*best_networks(begun), float(begun["level"]))

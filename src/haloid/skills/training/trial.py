@@ -63,19 +63,20 @@ def try_out(
     difficulty: Difficulty,
     actions: Actions,
     outputs: Outputs,
+    robots: int = ROBOTS,
     simulate: Simulate = Simulation,
 ) -> Trial:
     """The same robots, starts and noise every time, with the physics that policies are measured on."""
     model = copy.copy(robot.model)
     model.opt.timestep = MEASURED_TIMESTEP_S
-    robot, config = replace(robot, model=model), replace(config, robots=ROBOTS, seed=SEED, restart=False)
+    robot, config = replace(robot, model=model), replace(config, robots=robots, seed=SEED, restart=False)
     world = TrackingEnvironment(robot, reference, config, starts, simulate=simulate)
     world.difficulty = difficulty
-    first = np.resize(reference.first, ROBOTS)
+    first = np.resize(reference.first, robots)
     steps = reference.last[reference.motion_of_frame[first]] - first
-    world.reset(np.arange(ROBOTS), first)
+    world.reset(np.arange(robots), first)
     vec_env = TrackingVecEnv(world, actions)
-    alive, lasted, error = np.ones(ROBOTS, dtype=bool), np.zeros(ROBOTS), np.zeros(ROBOTS)
+    alive, lasted, error = np.ones(robots, dtype=bool), np.zeros(robots), np.zeros(robots)
     with torch.inference_mode():
         for step in range(int(steps.max())):
             vec_env.step(outputs(vec_env.get_observations()["actor"]))
