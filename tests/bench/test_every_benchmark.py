@@ -29,6 +29,7 @@ SMALLEST = {
     "throughput": "--iterations 1 --mjlab-robots 2 --mjlab-steps 1",
     "clips": f"--folder {CLIPS} --only squat_level1 --no-play --iterations 1 --own-iterations 1 --starts 2",
     "controller": "--starts 2 --motions stand",
+    "controller-search": "--starts 2 --motions stand --search 1",
     "learning": "--starts 2 --motions stand --iterations 1",
     "learning-time": "--starts 2 --motions stand --iterations 1",
     "table3": "--starts 2 --own-starts 1 --motions stand --iterations 1 --start-iterations 1 --seeds 1",
@@ -56,6 +57,7 @@ NEEDS = {
         [
             "clips",
             "controller",
+            "controller-search",
             "learning",
             "learning-time",
             "table3",

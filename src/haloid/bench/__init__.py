@@ -78,6 +78,10 @@ BENCHMARKS = {
         "skills.controller:ControllerBench",
         "The model-based controller alone, no learning: WDR, CM and HALO under Setting 1.",
     ),
+    "controller-search": Benchmark(
+        "skills.controller_search:ControllerSearch",
+        "The controller's design searched on robots of Table I at full width, beside the usual design.",
+    ),
     "learning": Benchmark(
         "skills.learning:Learning",
         "What learning adds to feed-forward targets, under all of mjlab's noise, pushes and Table I's randomisation.",

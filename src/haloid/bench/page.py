@@ -14,7 +14,8 @@ from haloid.bench import BENCHMARKS
 ORDER = (
     *("table2", "table4", "noise", "double-support", "payloads", "sysid", "scaling", "engines", "excitation", "data"),
     *("second-simulator", "real-arm"),
-    *("throughput", "controller", "clips", "learning", "learning-time", "table3", "walk", "yaw-jump", "maneuvers"),
+    *("throughput", "controller", "controller-search", "clips", "learning", "learning-time"),
+    *("table3", "walk", "yaw-jump", "maneuvers"),
 )
 BEGIN, END = "<!-- benchmarks: made by python -m haloid.bench.page -->", "<!-- end of benchmarks -->"
 
