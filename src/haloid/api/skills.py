@@ -44,6 +44,7 @@ def train(
     delay_s: float = 0.0,
     state_estimation: bool = False,
     history: int = 3,
+    search: int = 0,
     learn_arms: bool = False,
     repair: bool = False,
     warm_start: str | Path | None = None,
@@ -63,6 +64,7 @@ def train(
         out: folder to write to; by default out/MOTION, or out/MOTION-2 and so on where that is taken.
         minutes: stop after this long, with the best policy so far.
         until: stop as soon as this share of a trial's robots succeeds.
+        search: with actions="controller": how many more designs are tried on robots of the whole randomisation.
         preset: "asap" with actions="mjlab", randomisation="asap" and history=5 is `haloid train --preset asap`.
         on_iteration: called after every iteration.
 
@@ -91,6 +93,7 @@ def train(
             delay_s=delay_s,
             state_estimation=state_estimation,
             history=history,
+            search=search,
             learn_arms=learn_arms,
             robots=robots,
             substeps=substeps,

@@ -96,7 +96,6 @@ def test_the_first_words_come_before_anything_is_loaded():
         (["--motion", "squat"], "give a motion and a folder"),
         (["--resume", "x", "--motion", "squat"], "--resume goes on with a training and its own settings"),
         (["--motion", "squat", "-o", "x", "--clamp", "pelvis", "--backend", "mjlab"], "is trained on the CPU"),
-        (["--motion", "squat", "-o", "x", "--search", "5"], "--search is for the controller of a robot on its feet"),
     ],
 )
 def test_wrong_usage_is_told(words, message, capsys):

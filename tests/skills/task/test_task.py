@@ -79,6 +79,8 @@ def test_impossible_settings_are_refused(stand, tmp_path: Path):
         build_task(TaskConfig((stand,), substeps=0))
     with pytest.raises(HaloidError, match="No motion 'skwat'"):
         build_task(TaskConfig(("skwat",)))
+    with pytest.raises(HaloidError, match="a search is for designs of the controller"):
+        TaskConfig((stand,), search=5)
     with pytest.raises(HaloidError, match="no motion to track"):
         build_task(TaskConfig(()))
 

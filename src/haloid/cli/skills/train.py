@@ -129,8 +129,6 @@ def _mistake(config: Config) -> str | None:
         return "ASAP's pre-training and its randomisation are on the CPU; leave out --backend mjlab, or them"
     if config.actions == "controller" and config.backend == "mjlab":
         return "the controller is computed on the CPU and learns nothing; leave out --backend mjlab"
-    if config.search and (config.actions != "controller" or config.clamp is not None):
-        return "--search is for the controller of a robot on its feet; give --actions controller and no --clamp"
     if config.resume is not None and (config.motion or config.out is not None or config.config is not None):
         return "--resume goes on with a training and its own settings; leave out --motion, -o and --config"
     return None

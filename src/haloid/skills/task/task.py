@@ -104,6 +104,11 @@ class TaskConfig:
 
     def __post_init__(self) -> None:
         check_settings(self, _LIMITS)
+        if self.search and (self.actions != "controller" or self.clamp is not None):
+            raise HaloidError(
+                "a search is for designs of the controller of a robot on its feet. Expected --actions controller and "
+                f"no clamp; found actions {self.actions}, clamp {self.clamp}"
+            )
         if self.preset == "asap" and (len(self.motions) != 1 or self.state_estimation or self.actions == "controller"):
             raise HaloidError(
                 "ASAP's policy learns one motion, of which it sees the phase, and does not know where it is. Expected "
