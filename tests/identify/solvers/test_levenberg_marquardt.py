@@ -55,7 +55,8 @@ def test_every_step_goes_down_and_is_reported(tmp_path):
     assert [iteration for iteration, _, _ in seen] == list(range(1, found.iterations + 1))
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] == found.cost == pytest.approx(problem.cost(found.z, found.states))
-    assert found.linearised.cost == costs[-2]  # the last step is not linearised again
+    # the last step is not linearised again; the two sums differ by rounding, the steps by 4e-5
+    assert found.linearised.cost == pytest.approx(costs[-2], rel=1e-9)
     np.testing.assert_array_equal(seen[-1][2], problem.unknowns.decode(found.z))
 
 
