@@ -68,7 +68,8 @@ def test_all_motions_are_learned_by_every_method_and_seed_from_a_common_start(fo
     start = sweeps.asked[0]["squat-and-1-more-start"].arguments
     assert (start["motions"], start["iterations"], start["start"]) == (["squat", str(clip)], 5, None)
     assert (start["randomisation"], start["patch"]) == ("nominal", None)
-    assert list(sweeps.jobs) == [f"squat-and-1-more-{method}-{s}" for method in ("wdr", "cm", "halo") for s in (0, 1)]
+    names = [f"squat-and-1-more-{method}-{seed}" for seed in (0, 1) for method in ("wdr", "cm", "halo")]
+    assert list(sweeps.jobs) == names  # whole seeds first
     assert {job.function for job in sweeps.jobs.values()} == {"haloid.bench.skills.jobs:train_job"}
     known = methods(folder, silent, worn=True)
     for name, job in sweeps.jobs.items():
